@@ -43,17 +43,16 @@ def resize_image(images: Tensor, size_hw: SizeHW, resample: int = 2, antialias: 
     if images.ndim != 4 or 0 in images.shape[1:]:
         raise InputError(f"Images have shape {tuple(images.shape)}; expected (batch, channels, height, width).")
     _require_pixels(size_hw)
+    if len(images) == 0:
+        return images.new_empty((0, images.shape[1], *size_hw))
+    if tuple(images.shape[-2:]) == tuple(size_hw):
+        return images
     mode = _FILTERS[int(resample)]
-    if tuple(images.shape[-2:]) == tuple(size_hw) or len(images) == 0:
-        return images.new_empty((0, images.shape[1], *size_hw)) if len(images) == 0 else images
     if mode == "nearest-exact":
         return _resize_nearest(images, size_hw)
-    # torch has 8-bit kernels on the CPU only; they round and saturate by themselves.
-    native = images.dtype in (torch.float32, torch.float64) or (images.dtype == torch.uint8 and not images.is_cuda)
-    native = native and images.device.type in ("cpu", "cuda")
-    source = images if native else images.to(torch.float32)
+    source = images if _has_kernel(images, size_hw) else images.to(torch.float32)
     resized = F.interpolate(source, size=tuple(size_hw), mode=mode, align_corners=False, antialias=antialias)
-    if images.dtype.is_floating_point or native:
+    if source is images or images.dtype.is_floating_point:
         return resized.to(images.dtype)
     limits = torch.iinfo(images.dtype)
     return resized.round_().clamp_(limits.min, limits.max).to(images.dtype)
@@ -176,6 +175,14 @@ def letterbox_geometry(source_hw: SizeHW, target_hw: SizeHW) -> Letterbox:
 def _require_pixels(size_hw: SizeHW) -> None:
     if len(size_hw) != 2 or min(size_hw) < 1:
         raise InputError(f"The size is {tuple(size_hw)}; expected (height, width), each at least 1.")
+
+
+def _has_kernel(images: Tensor, size_hw: SizeHW) -> bool:
+    """Tell whether torch resizes this dtype itself; its 8-bit kernels (CPU only) round and saturate."""
+    if images.dtype == torch.uint8:
+        # torch 2.14 stops at an internal assertion when 8-bit RGB becomes a single pixel.
+        return images.device.type == "cpu" and tuple(size_hw) != (1, 1)
+    return images.dtype in (torch.float32, torch.float64)
 
 
 def _resize_nearest(images: Tensor, size_hw: SizeHW) -> Tensor:
