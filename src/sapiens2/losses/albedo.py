@@ -57,9 +57,9 @@ def squared_gradient_albedo_loss(albedos: Tensor, targets: Tensor, mask: Tensor 
 def chromaticity_loss(albedos: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
     """Mean absolute error of the chromaticity ``RGB / (R + G + B)``, which brightness does not change.
 
-    The published loss clamps predictions to [0, 1] first, which leaves those outside without a gradient. Here they
-    are used as they are, divided by ``|R| + |G| + |B|``: the same inside the range. Black has no chromaticity, so
-    pixels with a black target do not count.
+    Predictions are clamped to [0, 1] first. Alone, that would leave those outside without a gradient, as in the
+    published loss; so their distance from the range is added to the error. Black has no chromaticity, so pixels with
+    a black target do not count.
 
     Args:
         albedos: ``(B, 3, H, W)``, the head's output, not clamped.
@@ -73,8 +73,11 @@ def chromaticity_loss(albedos: Tensor, targets: Tensor, mask: Tensor | None = No
         InputError: The shapes do not fit, the mask is not bool, or a target that counts lies outside [0, 1].
     """
     albedos, targets, valid = _prepared(albedos, targets, mask)
-    coloured = valid & (_brightness(targets) >= _BLACK)
-    return masked_mean((_chromaticities(albedos) - _chromaticities(targets)).abs(), coloured)
+    coloured = valid & (targets.sum(dim=1, keepdim=True) >= _BLACK)
+    outside = (albedos < 0) | (albedos > 1)
+    in_range = torch.where(outside, albedos.detach().clamp(0, 1), albedos)  # black keeps the gradient clamp takes
+    errors = (_chromaticities(in_range) - _chromaticities(targets)).abs()
+    return masked_mean(errors + (albedos - in_range).abs(), coloured)
 
 
 def albedo_recipe_loss(
@@ -126,10 +129,6 @@ def _prepared(albedos: Tensor, targets: Tensor, mask: Tensor | None) -> tuple[Te
     return zero_outside(albedos, valid), zero_outside(targets, valid), valid
 
 
-def _brightness(colours: Tensor) -> Tensor:
-    return colours.abs().sum(dim=1, keepdim=True)  # (B, 1, H, W)
-
-
 def _chromaticities(colours: Tensor) -> Tensor:
     # The floor bounds the gradient of dark predictions; it passes through the numerator, so it is never lost.
-    return colours / _brightness(colours).clamp_min(_BLACK)
+    return colours / colours.sum(dim=1, keepdim=True).clamp_min(_BLACK)

@@ -282,8 +282,10 @@ def _pooled_sum(maps: Tensor) -> Tensor:
 
 def _extended_log(depths: Tensor) -> Tensor:
     """Return ln(depth), continued below 1e-4 as :func:`silog_loss` says."""
-    above = depths.clamp_min(_MIN_DEPTH).log()
-    below = torch.log1p((_MIN_DEPTH - depths.clamp_max(_MIN_DEPTH)) / _MIN_DEPTH)
+    is_above = depths > _MIN_DEPTH
+    floor = torch.full_like(depths, _MIN_DEPTH)
+    above = torch.where(is_above, depths, floor).log()  # selected first: the unused branch must stay finite
+    below = torch.log1p(1 - torch.where(is_above, floor, depths) / _MIN_DEPTH)
     return above - below
 
 
