@@ -63,7 +63,9 @@ class Sapiens2RopePositionEmbedding(nn.Module):
             )
             coordinates = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), dim=-1).flatten(0, 1)  # (hw, 2)
             coordinates = self._augment(coordinates)
-            angles = 2 * math.pi * coordinates[:, :, None] / self.periods(device)
+            turns, periods = 2 * math.pi * coordinates[:, :, None], self.periods(device)
+            # in float32 the reference multiplies by the inverse, in bfloat16 the original divides: same bits as each
+            angles = turns * (1.0 / periods) if dtype == torch.float32 else turns / periods
             angles = angles.flatten(1)  # (hw, head_dim / 2)
             prefix = angles.new_zeros((self.num_prefix_tokens, angles.shape[1]))
             angles = torch.cat((prefix, angles))
