@@ -1,0 +1,349 @@
+"""Images of every kind that users hold, as one kind of tensor.
+
+The rules, in one place:
+
+* **Orientation.** The EXIF orientation of a file or a PIL image is applied, so rows and columns are those on display.
+* **Transparency.** Transparent images are composited over white, as most viewers and transformers' own RGB conversion
+  do. Dropping the alpha channel would uncover whatever colour the drawing program left below it.
+* **Integers.** ``uint8`` is taken as it is; ``bool`` becomes 0 and 255; ``uint16`` (PIL ``I;16``) is scaled from
+  0..65535. Wider or signed integers (PIL ``I``) carry no range in their type: values within 0..255 are 8-bit values,
+  others within 0..65535 are 16-bit values.
+* **Floats.** Values within 0..1 are intensities that are already scaled, others within 0..255 are byte values. A tenth
+  of the range is allowed on either side, for the overshoot of cubic resampling, and is clamped away.
+* **Layout.** A three-dimensional array has its channels (1, 3 or 4) first or last. Where both ends fit, three channels
+  are more likely than four, and four than one; if that does not settle it, numpy arrays have channels last and tensors
+  have them first. ``input_data_format`` overrides all of this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from sapiens2.errors import InputError
+from sapiens2.types import ImageLike, SizeHW
+
+__all__ = [
+    "displayed_pil",
+    "image_size_hw",
+    "is_image",
+    "list_images",
+    "load_image",
+    "load_images",
+    "open_image",
+    "read_image",
+    "require_rgb",
+    "to_byte_range",
+]
+
+_CHANNEL_COUNTS = (3, 4, 1)  # likeliest first
+_OVERSHOOT = 0.1
+_EXIF_ORIENTATION = 0x0112
+_TRANSPOSING_ORIENTATIONS = frozenset({5, 6, 7, 8})
+
+
+def load_image(image: ImageLike, *, input_data_format: str | None = None) -> torch.Tensor:
+    """Bring one image to RGB, channels first, with values of 0 to 255.
+
+    The module's docstring lists the rules for orientation, transparency, value ranges and layouts.
+
+    Args:
+        image: PIL image in any mode, array or tensor (HxW, HxWxC or CxHxW, on any device), or path of a file.
+        input_data_format: ``"channels_first"``, ``"channels_last"`` or ``"none"`` (no channel axis) for an array whose
+            layout should not be guessed. Does not concern PIL images and files.
+
+    Returns:
+        ``(3, H, W)``, ``uint8``, or ``float32`` if the image holds floats; values of 0 to 255. A tensor stays on its
+        device. Never shares memory with a PIL image; may share it with an array or tensor.
+
+    Raises:
+        InputError: The image cannot be read or understood, is empty, has values that are not finite or out of range.
+    """
+    pixels = read_image(image, input_data_format=input_data_format)
+    return to_byte_range(pixels) if pixels.is_floating_point() else pixels
+
+
+def load_images(images: ImageLike | Sequence[Any], *, input_data_format: str | None = None) -> list[torch.Tensor]:
+    """Bring one image or many to what :func:`load_image` returns.
+
+    Args:
+        images: One image, a list of images of any kinds and sizes (lists in it are flattened), or a batch array
+            ``(B, H, W, C)`` or ``(B, C, H, W)``.
+        input_data_format: As for :func:`load_image`.
+
+    Returns:
+        One tensor per image.
+
+    Raises:
+        InputError: As for :func:`load_image`.
+    """
+    return [load_image(image, input_data_format=input_data_format) for image in list_images(images)]
+
+
+def list_images(images: ImageLike | Sequence[Any]) -> list[ImageLike]:
+    """List the single images in ``images``, without reading any.
+
+    Args:
+        images: As for :func:`load_images`.
+
+    Returns:
+        One entry per image; a batch array is split along its first axis.
+
+    Raises:
+        InputError: Something is neither an image nor a list of images.
+    """
+    if isinstance(images, list | tuple):
+        return [image for entry in images for image in list_images(entry)]
+    if isinstance(images, np.ndarray | torch.Tensor) and images.ndim == 4:
+        return list(images)
+    if not is_image(images):
+        raise InputError(
+            f"Expected an image (PIL image, numpy array, tensor, or path), got {type(images).__name__}."
+            + (" Open encoded bytes with PIL.Image.open(io.BytesIO(data))." if isinstance(images, bytes) else "")
+        )
+    return [cast("ImageLike", images)]
+
+
+def is_image(value: object) -> bool:
+    """Tell whether ``value`` is of a type that :func:`load_image` accepts."""
+    return isinstance(value, Image.Image | np.ndarray | torch.Tensor | str | os.PathLike)
+
+
+def image_size_hw(image: ImageLike, *, input_data_format: str | None = None) -> SizeHW:
+    """Size of an image as displayed, read from the header of a file without decoding its pixels.
+
+    Args:
+        image: As for :func:`load_image`.
+        input_data_format: As for :func:`load_image`.
+
+    Returns:
+        ``(height, width)`` in pixels, after the EXIF orientation.
+
+    Raises:
+        InputError: The file cannot be read, or the array is no image.
+    """
+    if isinstance(image, np.ndarray | torch.Tensor):
+        height, width = _channels_first(_as_tensor(image), type(image), input_data_format).shape[-2:]
+        return int(height), int(width)
+    if isinstance(image, Image.Image):
+        return _displayed_size_hw(image)
+    with open_image(image) as opened:
+        return _displayed_size_hw(opened)
+
+
+def read_image(image: ImageLike, *, input_data_format: str | None = None) -> torch.Tensor:
+    """Bring one image to RGB, channels first, and leave the range of float values alone.
+
+    Args:
+        image: As for :func:`load_image`.
+        input_data_format: As for :func:`load_image`.
+
+    Returns:
+        ``(3, H, W)``, ``uint8``, or ``float32`` with the values of the input if that holds floats.
+
+    Raises:
+        InputError: The image cannot be read or understood, is empty, or has values that are not finite.
+    """
+    if isinstance(image, np.ndarray | torch.Tensor):
+        return _read_array(image, input_data_format)
+    if isinstance(image, Image.Image):
+        return _read_pil(image)
+    with open_image(image) as opened:
+        try:
+            return _read_pil(opened)
+        except (OSError, SyntaxError, ValueError) as error:  # what Pillow's decoders raise on damaged data
+            raise InputError(f"Cannot decode {os.fspath(image)}: {error}. The file is truncated or damaged.") from error
+
+
+def to_byte_range(pixels: torch.Tensor) -> torch.Tensor:
+    """Bring float pixels to 0..255, whichever of the two usual ranges they are in.
+
+    Args:
+        pixels: Float tensor of any shape with finite values, within 0..1 or within 0..255.
+
+    Returns:
+        Same shape and dtype, values of 0 to 255.
+
+    Raises:
+        InputError: The values fit neither range.
+    """
+    low, high = (float(value) for value in torch.aminmax(pixels))
+    for full_scale in (1.0, 255.0):
+        # below zero the allowance is relative to the brightest value: -2..2.6 is a normalised image, not a dark one
+        lowest = -_OVERSHOOT * (1.0 if full_scale == 1.0 else high)
+        if low >= lowest and high <= full_scale * (1.0 + _OVERSHOOT):
+            return (pixels * (255.0 / full_scale)).clamp(0.0, 255.0)
+    raise InputError(
+        f"Float image has values from {low:.4g} to {high:.4g}; expected 0..1 or 0..255. "
+        "For pixels that are normalised already, pass do_rescale=False and do_normalize=False to the image processor."
+    )
+
+
+def require_rgb(image: ImageLike, *, input_data_format: str | None = None) -> None:
+    """Refuse an image that would have to be converted to RGB.
+
+    Args:
+        image: As for :func:`load_image`.
+        input_data_format: As for :func:`load_image`.
+
+    Raises:
+        InputError: The image is not RGB.
+    """
+    if isinstance(image, np.ndarray | torch.Tensor):
+        channels = _channels_first(_as_tensor(image), type(image), input_data_format).shape[0]
+        found = None if channels == 3 else f"{channels} channels"
+    elif isinstance(image, Image.Image):
+        found = None if image.mode == "RGB" else f"mode {image.mode}"
+    else:
+        with open_image(image) as opened:
+            found = None if opened.mode == "RGB" else f"mode {opened.mode}"
+    if found is not None:
+        raise InputError(
+            f"Image has {found} and do_convert_rgb=False; convert it to RGB, or leave do_convert_rgb unset."
+        )
+
+
+def open_image(path: ImageLike) -> Image.Image:
+    """Open an image file; only its header is read.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        The image, not decoded yet. Close it, or use it in a ``with`` statement.
+
+    Raises:
+        InputError: There is no such file, or it is no image.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"Expected an image (PIL image, numpy array, tensor, or path), got {type(path).__name__}.")
+    name = os.fspath(path)
+    if name.startswith(("http://", "https://")):
+        raise InputError(f"{name} is a web address, not a file. Download it first.")
+    try:
+        return Image.open(Path(name))
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {name}.") from error
+    except UnidentifiedImageError as error:
+        raise InputError(f"{name} is not an image file in a format that Pillow reads.") from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError(f"Cannot read {name}: {error}.") from error
+
+
+def displayed_pil(image: Image.Image) -> Image.Image:
+    """Apply the EXIF orientation of a PIL image, if it has one."""
+    return image if image.getexif().get(_EXIF_ORIENTATION, 1) == 1 else ImageOps.exif_transpose(image)
+
+
+def _displayed_size_hw(image: Image.Image) -> SizeHW:
+    transposed = image.getexif().get(_EXIF_ORIENTATION) in _TRANSPOSING_ORIENTATIONS
+    return (image.width, image.height) if transposed else (image.height, image.width)
+
+
+def _read_pil(image: Image.Image) -> torch.Tensor:
+    if image.width == 0 or image.height == 0:
+        raise InputError(f"Image is empty: {image.height} x {image.width} pixels.")
+    image = displayed_pil(image)
+    if image.mode == "F" or image.mode.startswith("I"):
+        return _read_array(np.array(image), "none")
+    if image.mode == "La":  # premultiplied gray; Pillow converts it to LA only
+        image = image.convert("LA")
+    if image.has_transparency_data:
+        return _over_white(torch.from_numpy(np.array(image.convert("RGBA"))).permute(2, 0, 1))
+    rgb = image if image.mode == "RGB" else image.convert("RGB")
+    return torch.from_numpy(np.array(rgb)).permute(2, 0, 1)  # the strides stay HWC: torch resizes that layout fastest
+
+
+def _read_array(array: np.ndarray[Any, Any] | torch.Tensor, input_data_format: str | None) -> torch.Tensor:
+    pixels = _channels_first(_as_tensor(array), type(array), input_data_format)
+    if pixels.numel() == 0:
+        raise InputError(f"Image is empty: shape {tuple(array.shape)}.")
+    pixels = _as_uint8_or_float32(pixels)
+    if pixels.is_floating_point() and not bool(torch.isfinite(pixels).all()):
+        raise InputError("Image has values that are NaN or infinite.")
+    if pixels.shape[0] == 4:
+        return _over_white(pixels)
+    return pixels.expand(3, -1, -1)
+
+
+def _as_tensor(array: np.ndarray[Any, Any] | torch.Tensor) -> torch.Tensor:
+    if isinstance(array, torch.Tensor):
+        return array.detach()
+    if array.dtype.kind not in "buif":
+        raise InputError(f"Image array has dtype {array.dtype}; expected bool, integers or floats.")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    # torch knows no negative strides (a flipped image, BGR turned RGB) and warns of read-only memory
+    if not native.flags.writeable or any(stride < 0 for stride in native.strides):
+        native = native.copy()
+    return torch.from_numpy(native)
+
+
+def _channels_first(pixels: torch.Tensor, given: type, input_data_format: str | None) -> torch.Tensor:
+    """View of an image as ``(C, H, W)`` with one, three or four channels."""
+    shape = tuple(pixels.shape)
+    layout = _layout(shape, given, input_data_format)
+    if layout == "none":
+        return pixels[None]
+    return pixels.permute(2, 0, 1) if layout == "channels_last" else pixels
+
+
+def _layout(shape: tuple[int, ...], given: type, input_data_format: str | None) -> str:
+    if input_data_format is not None:
+        layout = str(getattr(input_data_format, "value", input_data_format))
+        axes = {"none": None, "channels_first": 0, "channels_last": -1}
+        if layout not in axes:
+            raise InputError(f"input_data_format is {layout!r}; expected one of {', '.join(axes)}.")
+        axis = axes[layout]
+        if len(shape) == 2:
+            return "none"
+        if len(shape) != 3 or axis is None or shape[axis] not in _CHANNEL_COUNTS:
+            raise InputError(f"Image of shape {shape} does not fit input_data_format={layout!r}.")
+        return layout
+    if len(shape) == 2:
+        return "none"
+    if len(shape) == 3:
+        axes_by_preference = (0, 2) if issubclass(given, torch.Tensor) else (2, 0)
+        for count in _CHANNEL_COUNTS:
+            for axis in axes_by_preference:
+                if shape[axis] == count:
+                    return "channels_last" if axis == 2 else "channels_first"
+    raise InputError(
+        f"Image array has shape {shape}; expected (H, W), (H, W, C) or (C, H, W) with C = 1, 3 or 4 channels."
+    )
+
+
+def _as_uint8_or_float32(pixels: torch.Tensor) -> torch.Tensor:
+    if pixels.dtype == torch.uint8:
+        return pixels
+    if pixels.dtype == torch.bool:
+        return pixels.to(torch.uint8) * 255
+    if pixels.is_floating_point():
+        return pixels.to(torch.float32)
+    if pixels.is_complex():
+        raise InputError(f"Image tensor has dtype {pixels.dtype}; expected bool, integers or floats.")
+    sixteen_bit = pixels.dtype == torch.uint16
+    wide = pixels.to(torch.int64)
+    low, high = (int(value) for value in torch.aminmax(wide))
+    if low < 0 or high > 65535:
+        raise InputError(f"Image of {pixels.dtype} has values from {low} to {high}; expected 0..255 or 0..65535.")
+    if sixteen_bit or high > 255:
+        wide = (wide + 128) // 257  # 65535 = 257 * 255
+    return wide.to(torch.uint8)
+
+
+def _over_white(rgba: torch.Tensor) -> torch.Tensor:
+    """Composite straight-alpha RGBA over white; ``uint8`` stays ``uint8``."""
+    colour, alpha = rgba[:3], rgba[3:]
+    if rgba.dtype == torch.uint8:
+        colour, alpha = colour.to(torch.int32), alpha.to(torch.int32)
+        return ((colour * alpha + 255 * (255 - alpha) + 127) // 255).to(torch.uint8)
+    white = 1.0 if float(rgba.max()) <= 1.0 + _OVERSHOOT else 255.0
+    return torch.lerp(torch.full_like(colour, white), colour, alpha / white)
