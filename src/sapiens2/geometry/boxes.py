@@ -66,29 +66,29 @@ def as_boxes(boxes: BoxesLike, *, image_index: int | None = None) -> Tensor:
     return tensor
 
 
-def as_boxes_per_image(boxes: Any, num_images: int) -> list[Tensor]:
+def as_boxes_per_image(boxes: Any, num_images: int | None = None) -> list[Tensor]:
     """Turn the boxes of a batch into one tensor per image.
 
     Args:
         boxes: One entry per image, each as :func:`as_boxes` takes it; also an array or tensor of shape
             ``(images, persons, 4)``.
-        num_images: Number of images that the boxes belong to.
+        num_images: Number of images that the boxes belong to; None takes as many as there are entries.
 
     Returns:
-        ``num_images`` tensors ``(N_i, 4)``, float32, COCO ``(x_min, y_min, width, height)``.
+        One tensor per image ``(N_i, 4)``, float32, COCO ``(x_min, y_min, width, height)``.
 
     Raises:
         InputError: The number of entries is not the number of images, or a box is not valid.
     """
-    if isinstance(boxes, str) or not isinstance(boxes, (Tensor, np.ndarray, Sequence)):
+    listed = isinstance(boxes, (list, tuple)) or (isinstance(boxes, (Tensor, np.ndarray)) and boxes.ndim > 0)
+    if not listed:
         raise InputError(f"Boxes are {type(boxes).__name__}; expected one list of boxes per image.")
-    given = len(boxes) if not isinstance(boxes, (Tensor, np.ndarray)) or boxes.ndim else 0
-    if given != num_images:
+    if num_images is not None and len(boxes) != num_images:
         raise InputError(
-            f"Boxes for {given} images were given with {num_images} images; expected one list of boxes per image, "
+            f"Boxes for {len(boxes)} images were given with {num_images} images; expected one list of boxes per image, "
             "with [] for an image without people."
         )
-    return [as_boxes(boxes[index], image_index=index) for index in range(num_images)]
+    return [as_boxes(image_boxes, image_index=index) for index, image_boxes in enumerate(boxes)]
 
 
 def xywh_to_xyxy(boxes: Tensor) -> Tensor:
