@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sapiens2.errors import InputError
 
-__all__ = ["checked_array", "checked_image", "real_array"]
+__all__ = ["checked_array", "checked_image", "checked_mask", "real_array"]
 
 
 def checked_array(value: Any, name: str, shape: Sequence[int | str], *, finite: bool = False) -> NDArray[np.float32]:
@@ -52,6 +52,20 @@ def checked_image(value: Any, name: str = "image") -> NDArray[np.uint8]:
         raise InputError(f"{name} must be uint8 in 0..255, got {array.dtype}; scale and convert it first")
     if array.size == 0:
         raise InputError(f"{name} has no pixels: its shape is {array.shape}")
+    return array
+
+
+def checked_mask(mask: Any | None, size_hw: Sequence[int], name: str = "mask") -> NDArray[np.bool_]:
+    """``mask`` as ``(H, W)`` bool; all true when it is None.
+
+    Raises:
+        InputError: Another shape, or not booleans.
+    """
+    if mask is None:
+        return np.ones(size_hw, np.bool_)
+    array = real_array(mask, name)
+    if array.dtype != np.bool_ or array.shape != tuple(size_hw):
+        raise InputError(f"{name} must be bool {tuple(size_hw)}, got {array.dtype} {array.shape}")
     return array
 
 

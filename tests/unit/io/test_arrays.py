@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sapiens2.errors import InputError
-from sapiens2.io.arrays import checked_array, checked_image
+from sapiens2.io.arrays import checked_array, checked_image, checked_mask
 
 
 def test_checked_array__letters_stand_for_any_equal_size():
@@ -64,3 +64,13 @@ def test_checked_array__counts_values_that_are_not_finite(bad):
 def test_checked_image__refuses(value, message):
     with pytest.raises(InputError, match=message):
         checked_image(value)
+
+
+def test_checked_mask__none_is_everywhere():
+    assert checked_mask(None, (2, 3)).all()
+
+
+@pytest.mark.parametrize("mask", [np.ones((2, 3)), np.ones((3, 2), np.bool_)])
+def test_checked_mask__refuses_numbers_and_other_sizes(mask):
+    with pytest.raises(InputError, match=r"mask must be bool \(2, 3\), got"):
+        checked_mask(mask, (2, 3))
