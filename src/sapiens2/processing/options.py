@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 import torch
+from transformers.image_transforms import get_size_with_aspect_ratio
 from transformers.image_utils import SizeDict
 
 from sapiens2.errors import InputError
@@ -125,15 +126,15 @@ def scaled_size_hw(size: SizeDict, source_hw: SizeHW) -> SizeHW:
     fixed = _fixed_hw(size)
     if fixed is not None:
         return fixed
-    shortest, longest = min(source_hw), max(source_hw)
+    if size.shortest_edge and size.longest_edge:
+        height, width = get_size_with_aspect_ratio(source_hw, size.shortest_edge, size.longest_edge)
+        return max(1, height), max(1, width)
     if size.max_height and size.max_width:
         scale = min(size.max_height / source_hw[0], size.max_width / source_hw[1])
-    elif size.shortest_edge and size.longest_edge:
-        scale = min(size.shortest_edge / shortest, size.longest_edge / longest)
     elif size.shortest_edge:
-        scale = size.shortest_edge / shortest
+        scale = size.shortest_edge / min(source_hw)
     elif size.longest_edge:
-        scale = size.longest_edge / longest
+        scale = size.longest_edge / max(source_hw)
     else:
         raise InputError(
             f"size is {dict(size)}; expected height and width, shortest_edge, longest_edge or max_height and max_width."
