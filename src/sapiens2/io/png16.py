@@ -18,7 +18,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 HEADER = struct.Struct(">IIBBBBB")  # width, height, bit depth, colour type, compression, filter, interlace
 RGB = 2  # colour type
 PIXEL_BYTES = 6
-COMPRESSION_LEVEL = 6
+COMPRESSION_LEVEL = 3  # on normal maps as small as level 6, in half the time
 
 
 def encode_rgb16(pixels: NDArray[np.uint16], extra_chunks: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
