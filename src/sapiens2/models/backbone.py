@@ -46,7 +46,7 @@ class Sapiens2Backbone(BackboneMixin, Sapiens2Model):  # type: ignore[misc]
         stages = [index % num_states for index in self.out_indices]
         wanted = selected_hidden_states(asked)
         keep: Any = True if asked is True else sorted({*stages, *(i % num_states for i in wanted or [])})
-        encoded = self.encode(pixel_values, output_hidden_states=keep, **kwargs)
+        encoded = self.encode(pixel_values, output_hidden_states=keep, **kwargs, return_dict=True)
         chosen = [encoded.hidden_states[index] for index in stages]
         return Sapiens2BackboneOutput(
             feature_maps=tuple(self._feature_map(tokens, pixel_values) for tokens in chosen),

@@ -34,12 +34,13 @@ class Sapiens2HeadConfig(PreTrainedConfig):
 
     Attributes:
         upsample_out_channels: Output channels of each x2 stage; ``None`` leaves the head to the task's published one.
-        upsample_kernel_sizes: Kernel of each stage (default ``upsample_kernel_size`` for all). Transposed convolutions
-            take 2, 3 or 4; pixel-shuffle stages take odd kernels.
+        upsample_kernel_sizes: Kernel of each stage (default ``upsample_kernel_size`` for all); odd with pixel shuffle, 4
+            to double the size exactly with transposed convolutions.
         upsample_kernel_size: Kernel where no list is given.
         use_pixel_shuffle: Convolution and pixel shuffle (with an input convolution) instead of transposed convolutions.
         conv_out_channels: Output channels of each refinement convolution; ``None`` or empty for none.
-        conv_kernel_sizes: Odd kernel of each refinement convolution (default ``conv_kernel_size`` for all).
+        conv_kernel_sizes: Kernel of each refinement convolution (default ``conv_kernel_size`` for all); odd with pixel
+            shuffle, and 1 to keep the size without (there they are not padded).
         conv_kernel_size: Kernel where no list is given.
         scale_conv_out_channels: Channels of the stride-2 convolutions of the pointmap's scale branch; ``None``: no branch.
         scale_conv_kernel_sizes: Odd kernel of each (default ``scale_conv_kernel_size`` for all).
@@ -93,18 +94,13 @@ class Sapiens2HeadConfig(PreTrainedConfig):
                 "they must be of the same length",
             )
             _require(min(channels, default=1) >= 1, f"{stack}_out_channels={channels} must be 1 or more")
-            transposed = stack == "upsample" and not self.use_pixel_shuffle
-            for kernel in kernels:
-                _require(
-                    kernel in (2, 3, 4) if transposed else kernel >= 1 and kernel % 2 == 1,
-                    f"{stack}_kernel_sizes={kernels}: "
-                    + (
-                        "transposed convolutions that double the size take kernels 2, 3 or 4"
-                        if transposed
-                        else "kernels must be odd, so that the size is kept"
-                        + (" (use_pixel_shuffle=True)" if stack == "upsample" else "")
-                    ),
-                )
+            padded = stack == "scale_conv" or bool(self.use_pixel_shuffle)
+            _require(
+                all(kernel >= 1 and (kernel % 2 == 1 or not padded) for kernel in kernels),
+                f"{stack}_kernel_sizes={kernels} must be 1 or more"
+                + (", and odd, so that padding keeps the size" if padded else "")
+                + (" (use_pixel_shuffle=True)" if self.use_pixel_shuffle else ""),
+            )
         hidden = self.scale_final_hidden_sizes
         _require(
             hidden is None or (len(hidden) > 0 and min(hidden) >= 1),

@@ -160,8 +160,8 @@ class KeyMap:
         A key of a joined gate and up projection becomes ``...mlp.w12...``, which no module has.
         """
         if key.startswith("backbone."):
-            trunk = self._translate(_TRUNK, key.removeprefix("backbone."), to_module=True)
-            name = None if trunk is None else f"model.{trunk}"
+            inner = key.removeprefix("backbone.")  # what the original does not have keeps its own name behind the prefix
+            name: str | None = f"model.{self._translate(_TRUNK, inner, to_module=True) or inner}"
         else:
             name = self._translate(_TRUNK, key, to_module=True)
             name = name if name is not None else self._translate(self._head, key, to_module=True)

@@ -83,7 +83,7 @@ class Sapiens2Model(Sapiens2PreTrainedModel):
         Raises:
             InputError: Pixels or mask of a shape that the model cannot take.
         """
-        encoded = self.encode(pixel_values, bool_masked_pos, **kwargs)
+        encoded = self.encode(pixel_values, bool_masked_pos, **kwargs, return_dict=True)
         tokens = self.norm(encoded.last_hidden_state)
         return BaseModelOutputWithPooling(
             last_hidden_state=tokens,

@@ -15,9 +15,8 @@ from transformers.utils.output_capturing import OutputRecorder
 
 from sapiens2.errors import CheckpointError
 from sapiens2.models.configuration import Sapiens2Config
-from sapiens2.models.heads.conv_layer import Sapiens2ConvLayer, Sapiens2PixelRMSNorm
-from sapiens2.models.heads.dense_head import Sapiens2Head
-from sapiens2.models.heads.scale_head import Sapiens2PointmapScaleHead
+from sapiens2.models.heads.conv_layer import Sapiens2PixelRMSNorm
+from sapiens2.models.heads.head_init import init_head_layer, is_head_layer
 from sapiens2.models.key_map import KeyMap
 from sapiens2.models.layers.attention import Sapiens2Attention
 from sapiens2.models.layers.embeddings import Sapiens2Embeddings
@@ -68,15 +67,8 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
     def _init_weights(self, module: nn.Module) -> None:
         std = self.config.initializer_range
         match module:
-            case Sapiens2ConvLayer():
-                self._init_convolution(module.convolution)
-            case Sapiens2Head():
-                self._init_convolution(module.predictor)
-            case Sapiens2PointmapScaleHead():
-                for linear in module.predictor.modules():
-                    if isinstance(linear, nn.Linear):
-                        init.kaiming_normal_(linear.weight, mode="fan_in", nonlinearity="linear")
-                        init.zeros_(linear.bias)
+            case _ if is_head_layer(module):
+                init_head_layer(module)
             case nn.Linear() | nn.Conv2d():
                 init.trunc_normal_(module.weight, std=std)
                 if module.bias is not None:
@@ -93,13 +85,6 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
             case Sapiens2WindowTokenizer():
                 init.trunc_normal_(module.cls_token, std=std)
                 init.trunc_normal_(module.position_embeddings, std=std)
-
-    @staticmethod
-    def _init_convolution(convolution: nn.Module) -> None:
-        assert isinstance(convolution, nn.Conv2d | nn.ConvTranspose2d)
-        init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
-        if convolution.bias is not None:
-            init.zeros_(convolution.bias)
 
     @property
     def key_map(self) -> KeyMap:

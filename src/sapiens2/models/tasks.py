@@ -72,7 +72,7 @@ class Sapiens2TaskModel(Sapiens2PreTrainedModel):
 
     def _predict(self, pixel_values: Tensor, loss: Callable[[Fields], Tensor] | None, **kwargs: Any) -> ModelOutput:
         """The forward path of all tasks."""
-        encoded = self.model(pixel_values, **kwargs)
+        encoded = self.model(pixel_values, **kwargs, return_dict=True)
         patches = encoded.last_hidden_state[:, self.model.num_prefix_tokens :]
         features = patches.transpose(1, 2).unflatten(2, self.model.grid_hw(pixel_values))
         fields = self._fields(self.decode_head(features), features)

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sapiens2.models.heads.head_init import head_layer
+
 __all__ = ["ConvKind", "Sapiens2ConvLayer", "Sapiens2InstanceNorm", "Sapiens2PixelRMSNorm"]
 
-ConvKind = Literal["plain", "transposed", "pixel_shuffle", "strided"]
+ConvKind = Literal["plain", "unpadded", "transposed", "pixel_shuffle", "strided"]
 
 
 class Sapiens2InstanceNorm(nn.Module):
@@ -51,9 +53,13 @@ class Sapiens2ConvLayer(nn.Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Odd, but for transposed convolutions 2, 3 or 4.
-        kind: ``"plain"`` keeps the size, ``"transposed"`` and ``"pixel_shuffle"`` double it, ``"strided"`` halves it.
+        kernel_size: Of the convolution.
+        kind: ``"plain"`` keeps the size, ``"pixel_shuffle"`` doubles it, ``"strided"`` halves it (rounding up), all three
+            with odd kernels; ``"transposed"`` doubles it with kernel 4; ``"unpadded"`` loses kernel - 1 pixels.
         norm_type: ``"instance"`` or ``"rms"``.
+
+    Transposed convolutions of other kernels, and unpadded ones, are sized as transformers sizes them: a checkpoint trained
+    there must give the same numbers here.
 
     Source: Shi et al. 2016, arXiv 1609.05158 (pixel shuffle).
     """
@@ -65,23 +71,18 @@ class Sapiens2ConvLayer(nn.Module):
         self.kind = kind
         self.convolution: nn.Conv2d | nn.ConvTranspose2d
         if kind == "transposed":
-            # kernels 4, 3, 2: padding 1, 1, 0 and output padding 0, 1, 0 double the size exactly
-            self.convolution = nn.ConvTranspose2d(
-                in_channels,
-                out_channels,
-                kernel_size,
-                stride=2,
-                padding=(kernel_size - 1) // 2,
-                output_padding=kernel_size % 2,
-                bias=False,
+            self.convolution = head_layer(
+                nn.ConvTranspose2d(in_channels, out_channels, kernel_size, stride=2, padding=1, bias=False)
             )
         else:
-            self.convolution = nn.Conv2d(
-                in_channels,
-                4 * out_channels if kind == "pixel_shuffle" else out_channels,
-                kernel_size,
-                stride=2 if kind == "strided" else 1,
-                padding=kernel_size // 2,
+            self.convolution = head_layer(
+                nn.Conv2d(
+                    in_channels,
+                    4 * out_channels if kind == "pixel_shuffle" else out_channels,
+                    kernel_size,
+                    stride=2 if kind == "strided" else 1,
+                    padding=0 if kind == "unpadded" else kernel_size // 2,
+                )
             )
         self.norm = Sapiens2PixelRMSNorm(out_channels) if norm_type == "rms" else Sapiens2InstanceNorm()
 

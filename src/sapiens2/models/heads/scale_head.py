@@ -9,6 +9,7 @@ from transformers.activations import ACT2FN
 from sapiens2.errors import ConfigurationError
 from sapiens2.models.configuration import Sapiens2Config
 from sapiens2.models.heads.conv_layer import Sapiens2ConvLayer
+from sapiens2.models.heads.head_init import head_layer
 
 __all__ = ["Sapiens2PointmapScaleHead"]
 
@@ -18,7 +19,7 @@ class _ScaleBlock(nn.Module):
 
     def __init__(self, in_features: int, out_features: int, activation: str) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(in_features, out_features), ACT2FN[activation]])
+        self.layers = nn.ModuleList([head_layer(nn.Linear(in_features, out_features)), ACT2FN[activation]])
 
     def forward(self, features: Tensor) -> Tensor:
         for layer in self.layers:
@@ -35,7 +36,7 @@ class _ScaleMLP(nn.Module):
         for i, width in enumerate(hidden_sizes, start=1):
             self.add_module(f"block{i}", _ScaleBlock(in_features, width, activation))
             in_features = width
-        self.proj = nn.Linear(in_features, 1)
+        self.proj = head_layer(nn.Linear(in_features, 1))
 
     def forward(self, features: Tensor) -> Tensor:
         for i in range(1, self.depth + 1):
