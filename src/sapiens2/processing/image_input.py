@@ -27,6 +27,7 @@ import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from sapiens2.errors import InputError
+from sapiens2.processing.array_formats import as_tensor, as_uint8_or_float32, channels_first, over_white, to_byte_range
 from sapiens2.types import ImageLike, SizeHW
 
 __all__ = [
@@ -39,11 +40,8 @@ __all__ = [
     "open_image",
     "read_image",
     "require_rgb",
-    "to_byte_range",
 ]
 
-_CHANNEL_COUNTS = (3, 4, 1)  # likeliest first
-_OVERSHOOT = 0.1
 _EXIF_ORIENTATION = 0x0112
 _TRANSPOSING_ORIENTATIONS = frozenset({5, 6, 7, 8})
 
@@ -129,7 +127,7 @@ def image_size_hw(image: ImageLike, *, input_data_format: str | None = None) -> 
         InputError: The file cannot be read, or the array is no image.
     """
     if isinstance(image, np.ndarray | torch.Tensor):
-        height, width = _channels_first(_as_tensor(image), type(image), input_data_format).shape[-2:]
+        height, width = channels_first(as_tensor(image), type(image), input_data_format).shape[-2:]
         return int(height), int(width)
     if isinstance(image, Image.Image):
         return _displayed_size_hw(image)
@@ -161,30 +159,6 @@ def read_image(image: ImageLike, *, input_data_format: str | None = None) -> tor
             raise InputError(f"Cannot decode {os.fspath(image)}: {error}. The file is truncated or damaged.") from error
 
 
-def to_byte_range(pixels: torch.Tensor) -> torch.Tensor:
-    """Bring float pixels to 0..255, whichever of the two usual ranges they are in.
-
-    Args:
-        pixels: Float tensor of any shape with finite values, within 0..1 or within 0..255.
-
-    Returns:
-        Same shape and dtype, values of 0 to 255.
-
-    Raises:
-        InputError: The values fit neither range.
-    """
-    low, high = (float(value) for value in torch.aminmax(pixels))
-    for full_scale in (1.0, 255.0):
-        # below zero the allowance is relative to the brightest value: -2..2.6 is a normalised image, not a dark one
-        lowest = -_OVERSHOOT * (1.0 if full_scale == 1.0 else high)
-        if low >= lowest and high <= full_scale * (1.0 + _OVERSHOOT):
-            return (pixels * (255.0 / full_scale)).clamp(0.0, 255.0)
-    raise InputError(
-        f"Float image has values from {low:.4g} to {high:.4g}; expected 0..1 or 0..255. "
-        "For pixels that are normalised already, pass do_rescale=False and do_normalize=False to the image processor."
-    )
-
-
 def require_rgb(image: ImageLike, *, input_data_format: str | None = None) -> None:
     """Refuse an image that would have to be converted to RGB.
 
@@ -196,7 +170,7 @@ def require_rgb(image: ImageLike, *, input_data_format: str | None = None) -> No
         InputError: The image is not RGB.
     """
     if isinstance(image, np.ndarray | torch.Tensor):
-        channels = _channels_first(_as_tensor(image), type(image), input_data_format).shape[0]
+        channels = channels_first(as_tensor(image), type(image), input_data_format).shape[0]
         found = None if channels == 3 else f"{channels} channels"
     elif isinstance(image, Image.Image):
         found = None if image.mode == "RGB" else f"mode {image.mode}"
@@ -255,95 +229,18 @@ def _read_pil(image: Image.Image) -> torch.Tensor:
     if image.mode == "La":  # premultiplied gray; Pillow converts it to LA only
         image = image.convert("LA")
     if image.has_transparency_data:
-        return _over_white(torch.from_numpy(np.array(image.convert("RGBA"))).permute(2, 0, 1))
+        return over_white(torch.from_numpy(np.array(image.convert("RGBA"))).permute(2, 0, 1))
     rgb = image if image.mode == "RGB" else image.convert("RGB")
     return torch.from_numpy(np.array(rgb)).permute(2, 0, 1)  # the strides stay HWC: torch resizes that layout fastest
 
 
 def _read_array(array: np.ndarray[Any, Any] | torch.Tensor, input_data_format: str | None) -> torch.Tensor:
-    pixels = _channels_first(_as_tensor(array), type(array), input_data_format)
+    pixels = channels_first(as_tensor(array), type(array), input_data_format)
     if pixels.numel() == 0:
         raise InputError(f"Image is empty: shape {tuple(array.shape)}.")
-    pixels = _as_uint8_or_float32(pixels)
+    pixels = as_uint8_or_float32(pixels)
     if pixels.is_floating_point() and not bool(torch.isfinite(pixels).all()):
         raise InputError("Image has values that are NaN or infinite.")
     if pixels.shape[0] == 4:
-        return _over_white(pixels)
+        return over_white(pixels)
     return pixels.expand(3, -1, -1)
-
-
-def _as_tensor(array: np.ndarray[Any, Any] | torch.Tensor) -> torch.Tensor:
-    if isinstance(array, torch.Tensor):
-        return array.detach()
-    if array.dtype.kind not in "buif":
-        raise InputError(f"Image array has dtype {array.dtype}; expected bool, integers or floats.")
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    # torch knows no negative strides (a flipped image, BGR turned RGB) and warns of read-only memory
-    if not native.flags.writeable or any(stride < 0 for stride in native.strides):
-        native = native.copy()
-    return torch.from_numpy(native)
-
-
-def _channels_first(pixels: torch.Tensor, given: type, input_data_format: str | None) -> torch.Tensor:
-    """View of an image as ``(C, H, W)`` with one, three or four channels."""
-    shape = tuple(pixels.shape)
-    layout = _layout(shape, given, input_data_format)
-    if layout == "none":
-        return pixels[None]
-    return pixels.permute(2, 0, 1) if layout == "channels_last" else pixels
-
-
-def _layout(shape: tuple[int, ...], given: type, input_data_format: str | None) -> str:
-    if input_data_format is not None:
-        layout = str(getattr(input_data_format, "value", input_data_format))
-        axes = {"none": None, "channels_first": 0, "channels_last": -1}
-        if layout not in axes:
-            raise InputError(f"input_data_format is {layout!r}; expected one of {', '.join(axes)}.")
-        axis = axes[layout]
-        if len(shape) == 2:
-            return "none"
-        if len(shape) != 3 or axis is None or shape[axis] not in _CHANNEL_COUNTS:
-            raise InputError(f"Image of shape {shape} does not fit input_data_format={layout!r}.")
-        return layout
-    if len(shape) == 2:
-        return "none"
-    if len(shape) == 3:
-        axes_by_preference = (0, 2) if issubclass(given, torch.Tensor) else (2, 0)
-        for count in _CHANNEL_COUNTS:
-            for axis in axes_by_preference:
-                if shape[axis] == count:
-                    return "channels_last" if axis == 2 else "channels_first"
-    raise InputError(
-        f"Image array has shape {shape}; expected (H, W), (H, W, C) or (C, H, W) with C = 1, 3 or 4 channels."
-    )
-
-
-def _as_uint8_or_float32(pixels: torch.Tensor) -> torch.Tensor:
-    if pixels.dtype == torch.uint8:
-        return pixels
-    if pixels.dtype == torch.bool:
-        return pixels.to(torch.uint8) * 255
-    if pixels.is_floating_point():
-        return pixels.to(torch.float32)
-    if pixels.is_complex():
-        raise InputError(f"Image tensor has dtype {pixels.dtype}; expected bool, integers or floats.")
-    sixteen_bit = pixels.dtype == torch.uint16
-    wide = pixels.to(torch.int64)
-    low, high = (int(value) for value in torch.aminmax(wide))
-    if low < 0 or high > 65535:
-        raise InputError(f"Image of {pixels.dtype} has values from {low} to {high}; expected 0..255 or 0..65535.")
-    if sixteen_bit or high > 255:
-        wide = (wide + 128) // 257  # 65535 = 257 * 255
-    return wide.to(torch.uint8)
-
-
-def _over_white(rgba: torch.Tensor) -> torch.Tensor:
-    """Composite straight-alpha RGBA over white; ``uint8`` stays ``uint8``."""
-    colour, alpha = rgba[:3], rgba[3:]
-    if rgba.dtype == torch.uint8:
-        colour, alpha = colour.to(torch.int32), alpha.to(torch.int32)
-        return ((colour * alpha + 255 * (255 - alpha) + 127) // 255).to(torch.uint8)
-    white = 1.0 if float(rgba.max()) <= 1.0 + _OVERSHOOT else 255.0
-    return torch.lerp(torch.full_like(colour, white), colour, alpha / white)

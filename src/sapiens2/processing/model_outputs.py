@@ -20,10 +20,10 @@ def output_tensor(outputs: Any, name: str) -> torch.Tensor | None:
         name: Name of the field, for example ``"logits"``.
 
     Returns:
-        The tensor on its device, or ``None`` if the field is absent or ``None``.
+        The tensor on its device, without its autograd graph; ``None`` if the field is absent or ``None``.
     """
     value = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
-    return None if value is None else torch.as_tensor(value)
+    return None if value is None else torch.as_tensor(value).detach()
 
 
 def output_maps(outputs: Any, name: str, channels: int | None = None) -> torch.Tensor:

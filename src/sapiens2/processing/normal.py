@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.nn import functional as F
 
 from sapiens2.processing.model_outputs import output_maps
 from sapiens2.processing.restoration import Restoration
@@ -54,4 +53,7 @@ def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     Returns:
         Same shape; vectors shorter than 1e-6 keep their direction but not unit length, zero stays zero.
     """
-    return F.normalize(vectors, dim=0, eps=1e-6)
+    x, y, z = vectors.unbind(0)
+    squared = (x * x).addcmul_(y, y).addcmul_(z, z)  # one plane of memory where a norm over the axis takes three
+    inverse_length: torch.Tensor = squared.clamp_(min=1e-12).rsqrt_()
+    return vectors * inverse_length

@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from sapiens2.errors import InputError
 from sapiens2.geometry.resize import letterbox_geometry, resize_image
-from sapiens2.processing.image_input import read_image, require_rgb, to_byte_range
+from sapiens2.processing.array_formats import to_byte_range
+from sapiens2.processing.image_input import read_image, require_rgb
 from sapiens2.processing.options import PreprocessOptions, scaled_size_hw
 from sapiens2.types import ImageLike, SizeHW
 

@@ -59,7 +59,7 @@ def _usable_scales(scales: torch.Tensor | None, batch_size: int) -> list[float |
         return [None] * batch_size
     if scales.numel() != batch_size:
         raise InputError(f"outputs.scales has shape {tuple(scales.shape)}; expected ({batch_size}, 1).")
-    values = scales.detach().to(torch.float32).flatten().tolist()
+    values = scales.to(torch.float32).flatten().tolist()
     usable = [value if math.isfinite(value) and value >= _SMALLEST_SCALE else None for value in values]
     refused = {index: value for index, value in enumerate(values) if usable[index] is None}
     if refused:

@@ -352,3 +352,12 @@ def test_post_process__no_warning_in_plain_use() -> None:
         warnings.simplefilter("error")
         for task, (function, _) in POST_PROCESS.items():
             function(outputs_of(task), source_sizes=[(50, 40)] * BATCH, target_sizes=[(50, 40)] * BATCH)
+
+
+@every_task
+def test_post_process__needs_no_inference_mode(task: str) -> None:
+    function, field = POST_PROCESS[task]
+    outputs = SimpleNamespace(**{name: value.requires_grad_() for name, value in vars(outputs_of(task)).items()})
+    result = field(function(outputs, target_sizes=[(50, 40)] * BATCH)[0])
+    assert not result.requires_grad
+    result.numpy()
