@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sapiens2.errors import InputError
-from sapiens2.geometry.boxes import CROP_PADDING, expand_to_aspect
+from sapiens2.geometry.boxes import CROP_PADDING, as_boxes, expand_to_aspect
 from sapiens2.types import SizeHW
 
 __all__ = ["CropMode", "crop_people", "crop_to_image", "image_to_crop"]
@@ -45,7 +45,7 @@ def crop_people(
 
     Args:
         image: Tensor ``(C, H, W)``, uint8 or any other real dtype.
-        boxes_xywh: Tensor ``(N, 4)``, COCO boxes in pixels of ``image``, as ``as_boxes`` returns.
+        boxes_xywh: Tensor ``(N, 4)``, COCO boxes in pixels of ``image``; they may reach out of it.
         size_hw: Height and width of the crops, each at least 2.
         padding: Factor by which boxes grow before the aspect of ``size_hw`` is applied.
         mode: ``"auto"`` takes, for each crop, bilinear if the window shrinks along either axis and bicubic
@@ -57,7 +57,8 @@ def crop_people(
         overshoot it), or the dtype of ``image`` for ``mode="nearest"``.
 
     Raises:
-        InputError: The image is not ``(C, H, W)`` or is empty, the size is below 2, or the mode is unknown.
+        InputError: The image is not ``(C, H, W)`` or is empty, a box is not valid, the size is below 2, or the mode is
+            unknown.
     """
     if image.ndim != 3 or 0 in image.shape:
         raise InputError(
@@ -67,7 +68,7 @@ def crop_people(
         raise InputError(f"The crop mode is {mode!r}; expected one of {', '.join(_MODES)}.")
     _require_two_pixels(size_hw)
     # Four numbers per box: exact on the CPU in double precision, whatever the device of the image.
-    centres, sizes = expand_to_aspect(boxes_xywh.detach().cpu().double(), size_hw[1] / size_hw[0], padding)
+    centres, sizes = expand_to_aspect(as_boxes(boxes_xywh).cpu().double(), size_hw[1] / size_hw[0], padding)
     windows = torch.cat([centres - 0.5 * sizes, sizes], dim=-1).tolist()  # (N, 4) left, top, width, height
     dtype = image.dtype if mode == "nearest" else torch.float32
     crops = torch.empty((len(windows), image.shape[0], *size_hw), dtype=dtype, device=image.device)

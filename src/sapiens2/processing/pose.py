@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from sapiens2.codecs import average_flipped, decode_heatmaps
 from sapiens2.errors import InputError
 from sapiens2.geometry import CROP_PADDING, as_boxes_per_image, crop_to_image, xywh_to_xyxy
+from sapiens2.processing.sizes import SizesLike, as_sizes
 from sapiens2.types import ArrayLike
 
 __all__ = ["post_process_pose_estimation"]
@@ -22,8 +21,8 @@ def post_process_pose_estimation(
     heatmaps_flipped: Tensor | None = None,
     kernel_size: int = 11,
     threshold: float | None = None,
-    source_sizes: ArrayLike | None = None,
-    target_sizes: ArrayLike | None = None,
+    source_sizes: SizesLike | None = None,
+    target_sizes: SizesLike | None = None,
     padding: float = CROP_PADDING,
 ) -> list[list[dict[str, Tensor]]]:
     """Decode the heatmaps of a batch and map the keypoints to the pictures that the people were cut from.
@@ -41,8 +40,8 @@ def post_process_pose_estimation(
             ``heatmaps`` before they are decoded.
         kernel_size: Odd width of the blur that :func:`~sapiens2.codecs.decode_heatmaps` applies.
         threshold: Keypoints with a score not above it are left out; None keeps all.
-        source_sizes: ``(images, 2)``, height and width of each image.
-        target_sizes: ``(images, 2)``, height and width that keypoints and boxes shall refer to instead. Needs
+        source_sizes: ``(height, width)`` of each image, or the images.
+        target_sizes: ``(height, width)`` of each image that keypoints and boxes shall refer to instead. Needs
             ``source_sizes``.
         padding: Factor by which boxes grew before they were cropped.
 
@@ -92,30 +91,12 @@ def _person(points: Tensor, scores: Tensor, bbox: Tensor, *, threshold: float | 
     return {"keypoints": points, "scores": scores, "labels": labels, "bbox": bbox}
 
 
-def _size_ratios(source_sizes: ArrayLike | None, target_sizes: ArrayLike | None, num_images: int) -> Tensor:
+def _size_ratios(source_sizes: SizesLike | None, target_sizes: SizesLike | None, num_images: int) -> Tensor:
     """Give the factors ``(images, 2)`` for (x, y) from source to target sizes, 1 where nothing is asked for."""
-    if target_sizes is not None and source_sizes is None:
+    sources = as_sizes(source_sizes, num_images, "source_sizes")
+    targets = as_sizes(target_sizes, num_images, "target_sizes")
+    if targets is not None and sources is None:
         raise InputError("target_sizes need source_sizes: pass the (height, width) of each image as well.")
-    sizes = [
-        None if given is None else _sizes(given, name, num_images)
-        for given, name in ((source_sizes, "source_sizes"), (target_sizes, "target_sizes"))
-    ]
-    if sizes[0] is None or sizes[1] is None:
-        return torch.ones((num_images, 2), dtype=torch.float64)
-    return (sizes[1] / sizes[0]).flip(-1)
-
-
-def _sizes(sizes: ArrayLike, name: str, num_images: int) -> Tensor:
-    if isinstance(sizes, Sequence):
-        sizes = [size.tolist() if hasattr(size, "tolist") else list(size) for size in sizes]
-    try:
-        tensor = torch.as_tensor(sizes, dtype=torch.float64).cpu()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} are {sizes!r}; expected (height, width) for each image.") from error
-    if len(tensor) == 0 == num_images:
-        return tensor.reshape(0, 2)
-    if tensor.shape != (num_images, 2) or not bool((tensor > 0).all()):
-        raise InputError(
-            f"{name} are {tensor.tolist()} for {num_images} images; expected one (height, width) per image, above zero."
-        )
-    return tensor
+    if sources is None or targets is None:
+        return torch.ones((num_images, 2))
+    return torch.tensor([(to[1] / of[1], to[0] / of[0]) for of, to in zip(sources, targets, strict=True)]).view(-1, 2)
