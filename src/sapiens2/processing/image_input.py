@@ -18,19 +18,21 @@ The rules, in one place:
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from sapiens2.errors import InputError
 from sapiens2.processing.array_formats import as_tensor, as_uint8_or_float32, channels_first, over_white, to_byte_range
 from sapiens2.types import ImageLike, SizeHW
 
 __all__ = [
+    "decode_pil",
     "displayed_pil",
     "image_size_hw",
     "is_image",
@@ -43,7 +45,17 @@ __all__ = [
 ]
 
 _EXIF_ORIENTATION = 0x0112
-_TRANSPOSING_ORIENTATIONS = frozenset({5, 6, 7, 8})
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_TRANSPOSING_ORIENTATIONS = range(5, 9)
+_ORIENTATION_SOURCES = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
 
 
 def load_image(image: ImageLike, *, input_data_format: str | None = None) -> torch.Tensor:
@@ -151,12 +163,11 @@ def read_image(image: ImageLike, *, input_data_format: str | None = None) -> tor
     if isinstance(image, np.ndarray | torch.Tensor):
         return _read_array(image, input_data_format)
     if isinstance(image, Image.Image):
+        decode_pil(image)
         return _read_pil(image)
     with open_image(image) as opened:
-        try:
-            return _read_pil(opened)
-        except (OSError, SyntaxError, ValueError) as error:  # what Pillow's decoders raise on damaged data
-            raise InputError(f"Cannot decode {os.fspath(image)}: {error}. The file is truncated or damaged.") from error
+        decode_pil(opened)
+        return _read_pil(opened)
 
 
 def require_rgb(image: ImageLike, *, input_data_format: str | None = None) -> None:
@@ -210,13 +221,49 @@ def open_image(path: ImageLike) -> Image.Image:
         raise InputError(f"Cannot read {name}: {error}.") from error
 
 
+def decode_pil(image: Image.Image) -> None:
+    """Decode the pixels of a PIL image, which are read from its file only now.
+
+    Args:
+        image: Image, opened or made in memory.
+
+    Raises:
+        InputError: The data are truncated or damaged.
+    """
+    try:
+        image.load()
+    except (OSError, SyntaxError, ValueError, struct.error) as error:  # what Pillow's decoders raise
+        name = getattr(image, "filename", "") or "image"
+        raise InputError(f"Cannot decode {name}: {error}. The file is truncated or damaged.") from error
+
+
 def displayed_pil(image: Image.Image) -> Image.Image:
-    """Apply the EXIF orientation of a PIL image, if it has one."""
-    return image if image.getexif().get(_EXIF_ORIENTATION, 1) == 1 else ImageOps.exif_transpose(image)
+    """Turn a PIL image as its EXIF orientation says.
+
+    Args:
+        image: Image in any mode.
+
+    Returns:
+        ``image`` itself if it is upright; otherwise a turned copy without the tag, so that nobody turns it again.
+    """
+    turn = _TURNS.get(_orientation(image))
+    if turn is None:
+        return image
+    turned = image.transpose(turn)
+    for name in _ORIENTATION_SOURCES:
+        turned.info.pop(name, None)
+    return turned
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(_EXIF_ORIENTATION, 1))
+    except (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error):
+        return 1  # damaged metadata is common, and no reason to refuse a sound picture
 
 
 def _displayed_size_hw(image: Image.Image) -> SizeHW:
-    transposed = image.getexif().get(_EXIF_ORIENTATION) in _TRANSPOSING_ORIENTATIONS
+    transposed = _orientation(image) in _TRANSPOSING_ORIENTATIONS
     return (image.width, image.height) if transposed else (image.height, image.width)
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from sapiens2.errors import InputError
 from sapiens2.geometry.crops import crop_people
 from sapiens2.geometry.resize import letterbox_geometry, resize_labels
-from sapiens2.processing.image_input import displayed_pil, is_image, open_image
+from sapiens2.processing.image_input import decode_pil, displayed_pil, is_image, open_image
 from sapiens2.processing.options import PreprocessOptions, scaled_size_hw
 from sapiens2.processing.pixels import center_crop
 from sapiens2.types import ImageLike, SizeHW
@@ -41,7 +41,7 @@ def list_label_maps(maps: ImageLike | Sequence[Any], count: int) -> list[ImageLi
     if isinstance(maps, list | tuple):
         entries = [entry for item in maps for entry in (item if isinstance(item, list | tuple) else [item])]
     elif isinstance(maps, np.ndarray | torch.Tensor) and (
-        maps.ndim == 4 or (maps.ndim == 3 and maps.shape[0] == count and 1 not in (maps.shape[0], maps.shape[-1]))
+        maps.ndim == 4 or (maps.ndim == 3 and maps.shape[0] == count > 1)
     ):
         entries = list(maps)
     else:
@@ -137,6 +137,7 @@ def _pil_values(label_map: Image.Image, index: int) -> torch.Tensor:
         raise InputError(
             f"segmentation_maps[{index}] is a PIL image of mode {label_map.mode}; expected one channel of class ids."
         )
+    decode_pil(label_map)
     values = np.array(displayed_pil(label_map))
     return torch.from_numpy(values.astype(values.dtype.newbyteorder("="), copy=False))
 

@@ -265,6 +265,14 @@ def test_image_size_hw__reads_the_header_only(rgb: np.ndarray, tmp_path: Path) -
     assert image_size_hw(str(path)) == (40, 30)
 
 
+@pytest.mark.parametrize("mode", ["L", "P", "I;16", "1", "LA"])
+def test_load_image__exif_orientation_in_other_modes(mode: str) -> None:
+    gray = np.arange(HEIGHT * WIDTH, dtype=np.uint8).reshape(HEIGHT, WIDTH)
+    image = Image.fromarray(gray.astype(np.uint16) * 257) if mode == "I;16" else Image.fromarray(gray).convert(mode)
+    turned = Image.open(io.BytesIO(with_orientation(image, 6)))
+    assert torch.equal(load_image(turned), load_image(image).rot90(-1, (1, 2)))
+
+
 def test_image_size_hw__arrays() -> None:
     assert image_size_hw(np.zeros((4, 6, 3), np.uint8)) == (4, 6)
     assert image_size_hw(torch.zeros(3, 4, 6)) == (4, 6)
@@ -278,6 +286,25 @@ def test_load_image__truncated_file_is_named(rgb: np.ndarray, tmp_path: Path) ->
     path.write_bytes(buffer.getvalue()[: len(buffer.getvalue()) // 2])
     with pytest.raises(InputError, match=r"half\.jpg.*truncated"):
         load_image(path)
+
+
+def test_load_image__truncated_pil_image_is_named(rgb: np.ndarray, tmp_path: Path) -> None:
+    path = tmp_path / "half.png"
+    Image.fromarray(np.tile(rgb, (20, 20, 1))).save(path)
+    path.write_bytes(path.read_bytes()[:500])
+    with Image.open(path) as opened, pytest.raises(InputError, match=r"half\.png.*truncated"):
+        load_image(opened)
+
+
+@pytest.mark.parametrize(
+    "exif", [b"Exif\0\0garbage", b"Exif\0\0MM\0*\xff\xff\xff\xff", b"Exif\0\0II*\0\x08\0\0\0\x01\0"]
+)
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")  # Pillow's own
+def test_load_image__damaged_exif_does_not_matter(rgb: np.ndarray, exif: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "photo.png"
+    Image.fromarray(rgb).save(path, exif=exif)
+    assert torch.equal(load_image(path), planes(rgb))
+    assert image_size_hw(path) == (HEIGHT, WIDTH)
 
 
 @pytest.mark.parametrize(

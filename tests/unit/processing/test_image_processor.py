@@ -401,6 +401,15 @@ def test_preprocess__every_kind_of_label_map(
     assert torch.equal(processor(photo, segmentation_maps=make(halves), return_tensors="pt")["labels"], expected)
 
 
+@pytest.mark.parametrize("make", [lambda a: [a, a], lambda a: np.stack([a, a]), lambda a: [[a], [a]]])
+def test_preprocess__label_maps_of_a_batch(
+    processor: Sapiens2ImageProcessor, photo: Image.Image, halves: np.ndarray, make
+) -> None:
+    expected = processor(photo, segmentation_maps=halves, return_tensors="pt")["labels"][0]
+    out = processor([photo, photo], segmentation_maps=make(halves), return_tensors="pt")["labels"]
+    assert torch.equal(out, torch.stack([expected, expected]))
+
+
 def test_preprocess__label_map_from_palette_file(
     processor: Sapiens2ImageProcessor, photo: Image.Image, halves: np.ndarray, tmp_path: Path
 ) -> None:
