@@ -36,7 +36,7 @@ def test_resize_image__equals_pil_within_rounding(resample, size):
     result = resize_image(images, size, resample)[0].permute(1, 2, 0).numpy()
     source = Image.fromarray(images[0].permute(1, 2, 0).numpy())
     expected = np.asarray(source.resize(size[::-1], resample=Image.Resampling(resample)))
-    assert np.abs(result.astype(int) - expected.astype(int)).max() <= 1
+    assert np.abs(result.astype(int) - expected.astype(int)).max() <= 2  # both round after each of two passes
 
 
 def test_resize_image__accepts_the_enumeration_of_pil():
