@@ -72,17 +72,17 @@ def register_auto_classes() -> None:
 
     AutoConfig.register(Sapiens2Config.model_type, Sapiens2Config, exist_ok=True)
     AutoConfig.register(Sapiens2HeadConfig.model_type, Sapiens2HeadConfig, exist_ok=True)
-    models = {
-        auto.MODEL_MAPPING: Sapiens2AutoModel,
-        auto.MODEL_FOR_BACKBONE_MAPPING: Sapiens2Backbone,
-        auto.MODEL_FOR_POSE_ESTIMATION_MAPPING: Sapiens2ForPoseEstimation,
-        auto.MODEL_FOR_KEYPOINT_DETECTION_MAPPING: Sapiens2ForPoseEstimation,
-        auto.MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING: Sapiens2ForSemanticSegmentation,
-        auto.MODEL_FOR_NORMAL_ESTIMATION_MAPPING: Sapiens2ForNormalEstimation,
-        auto.MODEL_FOR_POINTMAP_ESTIMATION_MAPPING: Sapiens2ForPointmapEstimation,
-        auto.MODEL_FOR_IMAGE_MATTING_MAPPING: Sapiens2ForImageMatting,
-    }
-    for mapping, model in models.items():
+    models = (
+        (auto.MODEL_MAPPING, Sapiens2AutoModel),
+        (auto.MODEL_FOR_BACKBONE_MAPPING, Sapiens2Backbone),
+        (auto.MODEL_FOR_POSE_ESTIMATION_MAPPING, Sapiens2ForPoseEstimation),
+        (auto.MODEL_FOR_KEYPOINT_DETECTION_MAPPING, Sapiens2ForPoseEstimation),
+        (auto.MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING, Sapiens2ForSemanticSegmentation),
+        (auto.MODEL_FOR_NORMAL_ESTIMATION_MAPPING, Sapiens2ForNormalEstimation),
+        (auto.MODEL_FOR_POINTMAP_ESTIMATION_MAPPING, Sapiens2ForPointmapEstimation),
+        (auto.MODEL_FOR_IMAGE_MATTING_MAPPING, Sapiens2ForImageMatting),
+    )
+    for mapping, model in models:
         mapping.register(Sapiens2Config, model, exist_ok=True)
     # under both backend names: transformers asks for "torchvision" or "pil", ours needs neither
     processors = {"torchvision": Sapiens2ImageProcessor, "pil": Sapiens2ImageProcessor}

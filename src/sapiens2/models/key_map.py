@@ -183,6 +183,28 @@ class KeyMap:
             return f"backbone.{name}" if name is not None else key
         return self._translate(self._head, key, to_module=False, all_depths=all_depths) or key
 
+    def translate_state_dict(self, state_dict: dict[str, Any], prefix: str = "") -> None:
+        """Rename the original names among a state dict's keys to module names, in place.
+
+        Args:
+            state_dict: Tensors by name; gate and up projections are split, ``rope_embed.periods`` is dropped.
+            prefix: What stands before this model's names; other names are left alone.
+        """
+        for key in [key for key in state_dict if key.startswith(prefix)]:
+            name = key.removeprefix(prefix)
+            if name.removeprefix("backbone.") == "rope_embed.periods":
+                del state_dict[key]
+                continue
+            module_name = self.to_module(name)
+            if module_name == name:
+                continue
+            tensor = state_dict.pop(key)
+            if ".mlp.w12." in module_name:
+                for part, half in zip(("gate_proj", "up_proj"), tensor.chunk(2), strict=True):
+                    state_dict[prefix + module_name.replace("w12", part)] = half
+            else:
+                state_dict[prefix + module_name] = tensor
+
     @staticmethod
     def _translate(rules: list[_Rule], key: str, *, to_module: bool, all_depths: bool = False) -> str | None:
         for rule in rules:

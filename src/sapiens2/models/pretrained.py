@@ -63,6 +63,10 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
     _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"rope_embed\.periods$"]
     _keys_to_ignore_on_load_missing: ClassVar[list[str]] = [r"embeddings\.mask_token$"]
 
+    def __init__(self, config: Sapiens2Config, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self.register_load_state_dict_pre_hook(_read_names_on_disk)
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         std = self.config.initializer_range
@@ -107,7 +111,7 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
         """Load a checkpoint: a folder, or a hub id. Arguments as in transformers.
 
         Raises:
-            CheckpointError: Missing, unexpected or mismatched weights; weights that are not safetensors.
+            CheckpointError: Weights that are missing, unexpected or of another shape; weights that are not safetensors.
         """
         if kwargs.get("state_dict") is None:
             if kwargs.get("use_safetensors", True) is False:
@@ -134,8 +138,16 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
 
     @staticmethod
     def _finalize_model_loading(model: PreTrainedModel, load_config: Any, loading_info: Any) -> Any:
+        source = str(load_config.pretrained_model_name_or_path or "the state dict")
+        if loading_info.mismatched_keys and not load_config.ignore_mismatched_sizes:
+            lines = [f"{key}: {tuple(got)}, expected {tuple(want)}" for key, got, want in loading_info.mismatched_keys]
+            raise CheckpointError(
+                f"{source} holds weights of other shapes than {type(model).__name__} with this configuration: "
+                f"{'; '.join(sorted(lines)[:20])}. Give the configuration that belongs to the file, or pass "
+                "ignore_mismatched_sizes=True to initialise them anew"
+            )
         info = PreTrainedModel._finalize_model_loading(model, load_config, loading_info)
-        model._check_loaded(info, str(load_config.pretrained_model_name_or_path or "the state dict"))
+        model._check_loaded(info, source)
         return info
 
     def _check_loaded(self, info: Any, source: str) -> None:
@@ -163,3 +175,13 @@ class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
                 f"{source} does not hold the weights of {type(self).__name__} with this configuration. "
                 f"{'; '.join(problems)}. Check that the task, size and head_config fit the file"
             )
+
+
+def _read_names_on_disk(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Let ``load_state_dict`` take names as they are on disk, in place.
+
+    ``Trainer`` resumes by loading the saved file straight into ``load_state_dict(strict=False)``: names that it did not
+    know would leave the weights as they were, without a word.
+    """
+    assert isinstance(module, Sapiens2PreTrainedModel)
+    module.key_map.translate_state_dict(state_dict, prefix)

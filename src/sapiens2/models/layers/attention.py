@@ -108,8 +108,10 @@ class Sapiens2Attention(nn.Module):
         query, key, value = (states.transpose(1, 2) for states in (query, key, value))
         if position_embeddings is not None:
             query, key = rotate(query, position_embeddings), rotate(key, position_embeddings)
+        # no people is no error, but transformers' attention functions cannot reshape an empty batch
+        implementation = self.config._attn_implementation if batch > 0 else "eager"
         attend: Callable[..., tuple[Tensor, Tensor | None]] = ALL_ATTENTION_FUNCTIONS.get_interface(
-            self.config._attn_implementation, eager_attention
+            implementation, eager_attention
         )
         output, weights = attend(
             self,
@@ -121,4 +123,4 @@ class Sapiens2Attention(nn.Module):
             scaling=self.scaling,
             **kwargs,
         )
-        return self.o_proj(output.reshape(batch, tokens, -1)), weights
+        return self.o_proj(output.reshape(batch, tokens, self.num_heads * self.head_dim)), weights
