@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code, see ``sapiens2 --help``.
     """
+    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the run
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(arguments)
     except SystemExit as stop:  # argparse has said what is wrong, or printed the help

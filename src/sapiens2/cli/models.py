@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
             entry.size,
             entry.hub_id,
             f"{entry.parameters / 1e6:,.0f} M",
-            "-" if entry.teraflops is None else f"{entry.teraflops:.2f} T",
+            "-" if entry.teraflops is None else f"{entry.teraflops:.3f} T",
             entry.licence,
             "yes" if entry.cached else "no",
         )

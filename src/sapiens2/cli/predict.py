@@ -14,9 +14,8 @@ from sapiens2.errors import Sapiens2Error
 from sapiens2.types import TASKS
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sapiens2.inference import Predictor
+    from sapiens2.services.box_file import PictureBoxes
     from sapiens2.services.picture_files import PictureFile
     from sapiens2.services.predict_files import Outcome
 
@@ -136,13 +135,17 @@ def _pictures(options: argparse.Namespace, output: str | None) -> tuple[Sequence
     return found.pictures, found.problems
 
 
-def _prepare(options: argparse.Namespace, pictures: Sequence[PictureFile]) -> tuple[Predictor, Sequence[Tensor] | None]:
+def _prepare(
+    options: argparse.Namespace, pictures: Sequence[PictureFile]
+) -> tuple[Predictor, Sequence[PictureBoxes] | None]:
     """The boxes first: they are read in no time, the model is not."""
     from sapiens2.inference import load
     from sapiens2.services.box_file import read_boxes
 
     quiet_libraries()
     tasks = options.tasks or (["all"] if options.model else ["pose"])
+    if options.min_box_score and options.boxes is None:
+        raise UsageError("--min-box-score needs --boxes")
     try:
         boxes = None
         if options.boxes is not None:
@@ -166,7 +169,7 @@ def _outcomes(
     options: argparse.Namespace,
     predictor: Predictor,
     pictures: Sequence[PictureFile],
-    boxes: Sequence[Tensor] | None,
+    boxes: Sequence[PictureBoxes] | None,
     output: str | None,
 ) -> Any:
     from tqdm import tqdm

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sapiens2.errors import InputError
@@ -15,10 +17,10 @@ from sapiens2.io import read_json
 from sapiens2.services.picture_files import PictureFile
 from sapiens2.types import PathLike
 
-__all__ = ["read_boxes"]
+__all__ = ["PictureBoxes", "read_boxes"]
 
-Named: TypeAlias = dict[str, list[Any]]
-"""Name of a picture -> its boxes, not checked yet."""
+Named: TypeAlias = dict[str, list[tuple[Any, Any]]]
+"""Name of a picture -> box and score (None: not known) of its people, not checked yet."""
 
 PERSON_ID = 1
 FORMS = (
@@ -27,7 +29,19 @@ FORMS = (
 )
 
 
-def read_boxes(path: PathLike, pictures: Sequence[PictureFile], *, min_score: float = 0.0) -> list[Tensor]:
+class PictureBoxes(NamedTuple):
+    """The people of one picture.
+
+    Attributes:
+        boxes: ``(N, 4)`` float32, COCO ``(x_min, y_min, width, height)``; N may be 0.
+        scores: ``(N,)`` float32, the detector's confidence; None unless it is known for all.
+    """
+
+    boxes: Tensor
+    scores: NDArray[np.float32] | None
+
+
+def read_boxes(path: PathLike, pictures: Sequence[PictureFile], *, min_score: float = 0.0) -> list[PictureBoxes]:
     """Read the boxes of pictures.
 
     Three forms are understood: a mapping from name to boxes; a COCO document, whose images are named; and a list of
@@ -43,7 +57,7 @@ def read_boxes(path: PathLike, pictures: Sequence[PictureFile], *, min_score: fl
         min_score: Detections with a lower ``score`` are left out.
 
     Returns:
-        ``(N, 4)`` float32 for each picture; N may be 0.
+        The boxes of each picture.
 
     Raises:
         InputError: The file cannot be read or has another form, names a picture that is not among ``pictures``, leaves
@@ -85,7 +99,7 @@ def _by_name(document: Any, min_score: float) -> tuple[Named, bool]:
         return empty | _of_detections(document["annotations"], names, people, min_score), True
     if not all(isinstance(own, list) for own in document.values()):
         raise TypeError("a value is no list of boxes")
-    return dict(document), True
+    return {name: [(box, None) for box in own] for name, own in document.items()}, True
 
 
 def _of_detections(
@@ -94,7 +108,9 @@ def _of_detections(
     boxes: Named = defaultdict(list)
     for entry in entries:
         if entry.get("category_id") in (None, *people) and entry.get("score", 1) >= min_score:
-            boxes[names[entry["image_id"]] if names else str(entry["image_id"])].append(entry["bbox"])
+            boxes[names[entry["image_id"]] if names else str(entry["image_id"])].append(
+                (entry["bbox"], entry.get("score"))
+            )
     return dict(boxes)
 
 
@@ -130,11 +146,13 @@ def _stem_keys(stem: str) -> set[str]:
     return {stem, str(int(stem))} if stem.isdecimal() else {stem}
 
 
-def _checked(boxes: Any, picture: PictureFile, path: PathLike) -> Tensor:
+def _checked(people: Sequence[tuple[Any, Any]], picture: PictureFile, path: PathLike) -> PictureBoxes:
     try:
-        return as_boxes(boxes)
+        boxes = as_boxes([box for box, _ in people])
     except InputError as error:
         raise InputError(f"{path}: {picture.path.name}: {error}") from error
+    scores = [score for _, score in people if score is not None]
+    return PictureBoxes(boxes, np.array(scores, np.float32) if scores and len(scores) == len(people) else None)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from sapiens2.errors import Sapiens2Error
 from sapiens2.inference import Predictor
-from sapiens2.results import Prediction, Result
+from sapiens2.results import PoseResult, Prediction, Result
+from sapiens2.services.box_file import PictureBoxes
 from sapiens2.services.picture_files import PictureFile
 from sapiens2.types import PathLike
 
@@ -60,7 +60,7 @@ def predict_files(
     pictures: Sequence[PictureFile],
     *,
     output: PathLike | None,
-    boxes: Sequence[Tensor] | None = None,
+    boxes: Sequence[PictureBoxes] | None = None,
     batch_size: int = 1,
     flip_test: bool = False,
 ) -> Iterator[Outcome]:
@@ -70,8 +70,8 @@ def predict_files(
         predictor: The tasks.
         pictures: As :func:`~sapiens2.services.picture_files.find_pictures` gives them.
         output: Folder to write to; None writes nothing.
-        boxes: ``(N, 4)`` for each picture, as :func:`~sapiens2.services.box_file.read_boxes` gives them; None takes
-            every whole picture as one person.
+        boxes: The people of each picture, as :func:`~sapiens2.services.box_file.read_boxes` gives them; their scores go
+            into the results. None takes every whole picture as one person.
         batch_size: Pictures, or people, in one pass through a model.
         flip_test: Whether poses are averaged with those of the mirrored crops.
 
@@ -88,21 +88,32 @@ def predict_files(
 
 
 def _predict(
-    predictor: Predictor, batch: Sequence[PictureFile], boxes: Sequence[Tensor] | None, **options: Any
+    predictor: Predictor, batch: Sequence[PictureFile], people: Sequence[PictureBoxes] | None, **options: Any
 ) -> list[Result | Prediction | Exception]:
     """A result or an error for each picture; a batch that fails is taken apart to find the picture at fault."""
     try:
+        boxes = None if people is None else [own.boxes for own in people]
         results: list[Result | Prediction | Exception] = predictor([own.path for own in batch], boxes, **options)
     except FAILURES as error:
         if len(batch) == 1:
             return [error]
-        singles = [None] * len(batch) if boxes is None else [[own] for own in boxes]
+        singles = [None] * len(batch) if people is None else [[own] for own in people]
         return [
             outcome
             for picture, own in zip(batch, singles, strict=True)
             for outcome in _predict(predictor, [picture], own, **options)
         ]
-    return results
+    if people is None:
+        return results
+    return [_with_box_scores(result, own) for result, own in zip(results, people, strict=True)]
+
+
+def _with_box_scores(result: Any, people: PictureBoxes) -> Any:
+    if people.scores is None:
+        return result
+    if isinstance(result, PoseResult):
+        return replace(result, box_scores=people.scores)
+    return replace(result, pose=replace(result.pose, box_scores=people.scores))
 
 
 def _saved(

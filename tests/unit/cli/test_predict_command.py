@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,7 @@ def test_predict__one_bad_file_is_named_and_the_rest_go_on(
         (["photos/plain.png", "--boxes", "gone.json"], "cannot read the boxes in gone.json"),
         (["photos/plain.png", "--boxes", "area.json"], "area.json: plain.png: Box 1 is [5.0, 5.0, 0.0, 9.0]"),
         (["photos/plain.png", "--boxes", "strange.json"], "boxes for 'other.png', which is not among the inputs"),
+        (["photos/plain.png", "--min-box-score", "0.5"], "--min-box-score needs --boxes"),
         (["photos/plain.png", "--device", "abacus"], "device='abacus' is not known"),
         (["photos/plain.png", "--dtype", "int8"], "dtype='int8' is not known"),
         (["photos/plain.png", "--model", "nowhere"], "'nowhere' was not found"),
@@ -179,6 +182,29 @@ def test_predict__boxes_by_name_and_nobody(nano_checkpoints: Path, photos: Path,
     }
     assert [person["bbox"] for person in found["plain"]] == [[1, 2, 30, 20], [3, 4, 10, 15]]
     assert found["same"] == []
+
+
+def test_predict__scores_of_detections_reach_the_results(nano_checkpoints: Path, photos: Path, tmp_path: Path) -> None:
+    detections = [{"image_id": "plain", "bbox": [1, 2, 30, 20], "score": score} for score in (0.75, 0.1)]
+    (tmp_path / "boxes.json").write_text(json.dumps(detections))
+    arguments = [photos / "plain.png", "--boxes", tmp_path / "boxes.json", "--min-box-score", 0.5]
+    assert predict(nano_checkpoints, *arguments, "-o", tmp_path / "out", task="pose") == 0
+    (person,) = json.loads((tmp_path / "out" / "plain_pose.json").read_text())["annotations"]
+    assert person["bbox_score"] == 0.75
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not take bytes that are no UTF-8 as a name")
+def test_predict__a_name_that_is_no_text(
+    nano_checkpoints: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    (photos / "plain.png").rename(photos / f"{name}.png")
+    assert predict(nano_checkpoints, photos / f"{name}.png", "-o", tmp_path / "out", task="pose") == 0
+    assert (tmp_path / "out" / f"{name}_pose.png").is_file()
+    assert "caf" in capsys.readouterr().out
+    assert predict(nano_checkpoints, photos / f"{name}.png", "--json", task="pose") == 0
+    (line,) = strict_lines(capsys.readouterr().out)
+    assert line["input"] == str(photos / f"{name}.png")
 
 
 def test_predict__an_interrupt_leaves_whole_files_only(

@@ -20,7 +20,7 @@ def pictures(*paths: str) -> list[PictureFile]:
 def read(tmp_path: Path, document: Any, *paths: str, **options: Any) -> list[Any]:
     file = tmp_path / "boxes.json"
     file.write_text(json.dumps(document), encoding="utf-8")
-    return [boxes.tolist() for boxes in read_boxes(file, pictures(*paths), **options)]
+    return [people.boxes.tolist() for people in read_boxes(file, pictures(*paths), **options)]
 
 
 def test_read_boxes__by_name_path_and_place(tmp_path: Path) -> None:
@@ -52,6 +52,18 @@ def test_read_boxes__coco_detections(tmp_path: Path) -> None:
     assert read(tmp_path, document, *paths, min_score=0.3) == [[BOX], [OTHER], []]
     assert read(tmp_path, document, *paths)[0] == [BOX, OTHER]
     assert read(tmp_path, [], *paths) == [[], [], []]
+
+
+def test_read_boxes__scores_are_kept_when_all_are_known(tmp_path: Path) -> None:
+    entries = [("a", 0.5), ("a", 0.25), ("b", 0.5), ("b", None)]
+    detections = [{"image_id": name, "bbox": BOX, "score": score} for name, score in entries if score is not None]
+    detections += [{"image_id": name, "bbox": BOX} for name, score in entries if score is None]
+    (tmp_path / "boxes.json").write_text(json.dumps(detections))
+    first, second, third = read_boxes(tmp_path / "boxes.json", pictures("a.jpg", "b.jpg", "c.jpg"))
+    assert first.scores is not None
+    assert first.scores.tolist() == [0.5, 0.25]
+    assert second.scores is None
+    assert third.scores is None
 
 
 @pytest.mark.parametrize(

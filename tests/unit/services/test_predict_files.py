@@ -11,6 +11,7 @@ from PIL import Image
 
 from sapiens2.inference import Predictor, load
 from sapiens2.results import Result
+from sapiens2.services.box_file import PictureBoxes
 from sapiens2.services.picture_files import PictureFile
 from sapiens2.services.predict_files import predict_files
 
@@ -46,10 +47,16 @@ def test_predict_files__a_bad_picture_does_not_stop_the_others(
 
 def test_predict_files__boxes_stay_with_their_pictures(predictor: Predictor, tmp_path: Path) -> None:
     pictures = make_pictures(tmp_path, "a.png", "bad.png", "c.png")
-    boxes = [torch.tensor([[1.0, 2, 3, 4]]), torch.zeros((0, 4)), torch.tensor([[5.0, 6, 7, 8], [1, 1, 2, 2]])]
+    boxes = [
+        PictureBoxes(torch.tensor([[1.0, 2, 3, 4]]), None),
+        PictureBoxes(torch.zeros((0, 4)), None),
+        PictureBoxes(torch.tensor([[5.0, 6, 7, 8], [1, 1, 2, 2]]), np.array([0.9, 0.4], np.float32)),
+    ]
     outcomes = list(predict_files(predictor, pictures, output=None, boxes=boxes, batch_size=3))
     assert outcomes[0].result.boxes_xyxy.tolist() == [[1, 2, 4, 6]]  # type: ignore[union-attr]
     assert outcomes[2].result.boxes_xyxy.tolist() == [[5, 6, 12, 14], [1, 1, 3, 3]]  # type: ignore[union-attr]
+    assert outcomes[0].result.box_scores is None  # type: ignore[union-attr]
+    np.testing.assert_allclose(outcomes[2].result.box_scores, [0.9, 0.4])  # type: ignore[union-attr]
     assert outcomes[1].to_dict() == {"input": str(tmp_path / "bad.png"), "error": outcomes[1].error}
     assert not any(own.files for own in outcomes)
 
