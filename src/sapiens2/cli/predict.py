@@ -59,13 +59,26 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="picture, folder, or quoted pattern")
+    parser.add_argument("-r", "--recursive", action="store_true", help="search folders to any depth")
     parser.add_argument(
         "-o",
         "--output",
         metavar="DIR",
         help=f"folder for the results (default: {DEFAULT_OUTPUT}; with --json nothing is saved unless this is given)",
     )
-    parser.add_argument(
+    parser.add_argument("--json", action="store_true", help="one line of JSON on stdout for each picture")
+    _add_model_options(parser.add_argument_group("model"))
+    _add_people_options(parser.add_argument_group("people, for the pose"))
+    return parser
+
+
+def _add_model_options(group: argparse._ArgumentGroup) -> None:
+    weights = group.add_mutually_exclusive_group(required=True)
+    weights.add_argument("--size", choices=size_names(), help="published weights of this size, see `sapiens2 models`")
+    weights.add_argument(
+        "--model", metavar="PATH", help="checkpoint (folder, .safetensors, hub id), or folder with one for each task"
+    )
+    group.add_argument(
         "-t",
         "--task",
         dest="tasks",
@@ -75,28 +88,19 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         help="what to predict; repeatable, or 'all' that the size or model has "
         "(default: pose with --size, all with --model)",
     )
-    weights = parser.add_mutually_exclusive_group(required=True)
-    weights.add_argument("--size", choices=size_names(), help="published weights of this size, see `sapiens2 models`")
-    weights.add_argument(
-        "--model", metavar="PATH", help="checkpoint (folder, .safetensors, hub id), or folder with one for each task"
-    )
-    parser.add_argument("--boxes", metavar="FILE", help="where the people are, for the pose (see below)")
-    parser.add_argument(
-        "--min-box-score",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="leave out detections below this score (default: 0)",
-    )
-    parser.add_argument("--flip-test", action="store_true", help="average poses with those of the mirrored picture")
-    parser.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1, mps")
-    parser.add_argument(
+    group.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1, mps")
+    group.add_argument(
         "--dtype", default="auto", help="auto (default: bfloat16 on CUDA, else float32), fp32, bf16, fp16"
     )
-    parser.add_argument("--batch-size", type=_positive, default=1, metavar="N", help="inputs in one pass (default: 1)")
-    parser.add_argument("-r", "--recursive", action="store_true", help="search folders to any depth")
-    parser.add_argument("--json", action="store_true", help="one line of JSON on stdout for each picture")
-    return parser
+    group.add_argument("--batch-size", type=_positive, default=1, metavar="N", help="inputs in one pass (default: 1)")
+
+
+def _add_people_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--boxes", metavar="FILE", help="where the people are (see below)")
+    group.add_argument(
+        "--min-box-score", type=float, default=0.0, metavar="S", help="leave out detections below this (default: 0)"
+    )
+    group.add_argument("--flip-test", action="store_true", help="average with the mirrored crops (twice the time)")
 
 
 def run(options: argparse.Namespace) -> int:
