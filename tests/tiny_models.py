@@ -32,7 +32,7 @@ SHUFFLE_HEAD: dict[str, Any] = {
 }
 SCALE_BRANCH: dict[str, Any] = {"scale_conv_out_channels": [16, 8], "scale_final_hidden_sizes": [7, 5]}
 
-# class name: (head_config, num_labels)
+# head and number of labels by class
 HEADS: dict[str, tuple[dict[str, Any] | None, int]] = {
     "Sapiens2Model": (None, 2),
     "Sapiens2Backbone": (None, 2),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tiny_models as tiny
 import torch
 from torch import Tensor
 from transformers.models.sapiens2 import modeling_sapiens2 as upstream
 from transformers.models.sapiens2.configuration_sapiens2 import Sapiens2Config as UpstreamConfig
 
 import sapiens2.models as ours
+import tiny_models as tiny
 
 TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 8e-3, torch.float16: 1e-3}  # relative to the largest value
 

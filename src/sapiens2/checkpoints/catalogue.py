@@ -64,7 +64,7 @@ def published_id(task: Task | str, size: str) -> str:
     key = size.lower().replace("_", "-")
     if key not in size_names():
         raise ConfigurationError(f"size={size!r} is not known; choose one of {', '.join(size_names())}")
-    published = [name for name in _table()["parameters"][task]]
+    published = list(_table()["parameters"][task])
     if key not in published:
         raise ConfigurationError(
             f"no {task} weights of size {size} were published (published: {', '.join(published) or 'none'}); "

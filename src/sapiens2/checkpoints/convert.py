@@ -46,7 +46,7 @@ class ConversionReport:
 
 
 def original_state_dict(model: Sapiens2PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Weights under the original names at every depth, with the RoPE periods that the original code loads (bfloat16)."""
+    """Weights under the original names at every depth, and the RoPE periods that the original loads (bfloat16)."""
     key_map = model.key_map
     weights: dict[str, torch.Tensor] = {}
     state = model.state_dict()
@@ -128,7 +128,8 @@ def _verify(written: Sapiens2PreTrainedModel, read: Sapiens2PreTrainedModel, tar
 def convert_tree(source: PathLike, destination: PathLike, *, layout: Layout = "transformers") -> list[ConversionReport]:
     """Convert every checkpoint below a folder; a checkpoint's place below ``source`` is kept below ``destination``.
 
-    A folder that holds ``config.json`` or an index of shards is one checkpoint; elsewhere each ``.safetensors`` file is.
+    A folder that holds ``config.json`` or an index of shards is one checkpoint; elsewhere each ``.safetensors`` file
+    is.
 
     Raises:
         CheckpointError: No checkpoint is there, or one cannot be converted.

@@ -49,8 +49,12 @@ def infer_config(shapes: Mapping[str, Shape], *, source: str = "the file") -> tu
     Raises:
         CheckpointError: The names are not those of the original layout.
     """
-    trunk = {name.removeprefix("backbone."): shape for name, shape in shapes.items() if not name.startswith("decode_head.")}
-    head = {name.removeprefix("decode_head."): shape for name, shape in shapes.items() if name.startswith("decode_head.")}
+    trunk = {
+        name.removeprefix("backbone."): shape for name, shape in shapes.items() if not name.startswith("decode_head.")
+    }
+    head = {
+        name.removeprefix("decode_head."): shape for name, shape in shapes.items() if name.startswith("decode_head.")
+    }
     if "cls_token" not in trunk or "patch_embed.projection.weight" not in trunk:
         raise CheckpointError(
             f"{source} does not hold weights in the original layout (no cls_token, no patch_embed among "
@@ -60,8 +64,11 @@ def infer_config(shapes: Mapping[str, Shape], *, source: str = "the file") -> tu
     task = _task_of(head, source)
     fields = _trunk(trunk, source)
     if task is not None:
-        predictor = next(shape for name, shape in head.items() if name.startswith("conv_") and name.endswith("weight")
-                         and not name.startswith("conv_layers"))
+        predictor = next(
+            shape
+            for name, shape in head.items()
+            if name.startswith("conv_") and name.endswith("weight") and not name.startswith("conv_layers")
+        )
         fields["head_config"] = _head(head)
         published = Sapiens2Config._published_labels(task, predictor[0])
         names = published.get("id2label")

@@ -34,7 +34,7 @@ def weight_files(source: Path) -> list[Path]:
     if source.is_file():
         if source.suffix != ".safetensors":
             raise CheckpointError(
-                f"{source}: only safetensors are read, since pickles can run code; convert the file to safetensors first"
+                f"{source}: only safetensors are read, since pickles can run code; convert the file first"
             )
         return [source]
     if not source.is_dir():

@@ -16,7 +16,7 @@ from sapiens2.models.outputs import Sapiens2BackboneOutput
 __all__ = ["Sapiens2Backbone"]
 
 
-class Sapiens2Backbone(BackboneMixin, Sapiens2Model):  # type: ignore[misc]
+class Sapiens2Backbone(BackboneMixin, Sapiens2Model):
     """Feature maps of the stages that ``out_features`` or ``out_indices`` name: ``stem``, ``stage1``, ..."""
 
     def __init__(self, config: Sapiens2Config) -> None:
@@ -35,8 +35,8 @@ class Sapiens2Backbone(BackboneMixin, Sapiens2Model):  # type: ignore[misc]
             **kwargs: ``output_hidden_states``, ``output_attentions``, ``return_dict``, and arguments of the attention.
 
         Returns:
-            ``feature_maps``, one for each stage, ``(batch, hidden_size, h, w)``, or ``(batch, h * w, hidden_size)`` with
-            ``reshape_hidden_states=False``; ``cls_tokens``; ``hidden_states`` and ``attentions`` when asked for.
+            ``feature_maps``, one for each stage, ``(batch, hidden_size, h, w)``, or ``(batch, h * w, hidden_size)``
+            with ``reshape_hidden_states=False``; ``cls_tokens``; ``hidden_states`` and ``attentions`` when asked for.
         """
         if return_class_token is None:
             return_class_token = bool(getattr(self.config, "return_class_token", False))

@@ -1,7 +1,7 @@
 """Configuration of the Sapiens2 models.
 
-Names, defaults and JSON are those of transformers' ``Sapiens2Config``, so that a ``config.json`` reads the same in both;
-what is added here (4K window tokenizer, RoPE table dtype, head norm) is written only when it is used.
+Names, defaults and JSON are those of transformers' ``Sapiens2Config``, so that a ``config.json`` reads the same in
+both; what is added here (4K window tokenizer, RoPE table dtype, head norm) is written only when it is used.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ class Sapiens2HeadConfig(PreTrainedConfig):
 
     Attributes:
         upsample_out_channels: Output channels of each x2 stage; ``None`` leaves the head to the task's published one.
-        upsample_kernel_sizes: Kernel of each stage (default ``upsample_kernel_size`` for all); odd with pixel shuffle, 4
-            to double the size exactly with transposed convolutions.
+        upsample_kernel_sizes: Kernel of each stage (default ``upsample_kernel_size`` for all); odd with pixel
+            shuffle, 4 to double the size exactly with transposed convolutions.
         upsample_kernel_size: Kernel where no list is given.
         use_pixel_shuffle: Convolution and pixel shuffle (with an input convolution) instead of transposed convolutions.
         conv_out_channels: Output channels of each refinement convolution; ``None`` or empty for none.
         conv_kernel_sizes: Kernel of each refinement convolution (default ``conv_kernel_size`` for all); odd with pixel
             shuffle, and 1 to keep the size without (there they are not padded).
         conv_kernel_size: Kernel where no list is given.
-        scale_conv_out_channels: Channels of the stride-2 convolutions of the pointmap's scale branch; ``None``: no branch.
+        scale_conv_out_channels: Channels of the stride-2 convolutions of the pointmap's scale branch; ``None``: no
+            branch.
         scale_conv_kernel_sizes: Odd kernel of each (default ``scale_conv_kernel_size`` for all).
         scale_conv_kernel_size: Kernel where no list is given.
         scale_final_input_size: Length of the flattened feature given to the scale MLP; inferred from the image size.
@@ -135,7 +136,8 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
         use_tokenizer: Put the 4K window tokenizer in front of the trunk (windows of patches become one token each).
         tokenizer_window_size: Patches along each side of a window.
         num_tokenizer_layers: Transformer layers of the tokenizer; needed with ``use_tokenizer``.
-        rope_table_dtype: ``"float32"``, or ``"bfloat16"`` to compute the RoPE tables and the rotation as the original does.
+        rope_table_dtype: ``"float32"``, or ``"bfloat16"`` to compute the RoPE tables and the rotation as the original
+            does.
 
     Raises:
         ConfigurationError: A value that no model can have; the message names the field.
@@ -285,7 +287,8 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
 
         Args:
             size: ``"nano"``, ``"0.1b"``, ``"0.4b"``, ``"0.8b"``, ``"1b"``, ``"1b-4k"`` or ``"5b"``.
-            task: ``"pose"``, ``"seg"``, ``"normal"``, ``"pointmap"``, ``"matting"``, ``"albedo"``, or ``None`` for the trunk.
+            task: ``"pose"``, ``"seg"``, ``"normal"``, ``"pointmap"``, ``"matting"``, ``"albedo"``, or ``None`` for
+                the trunk.
             **overrides: Any field, given precedence.
 
         Raises:
@@ -322,7 +325,9 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
         """
         head, num_labels = head_fields(task, size_of_hidden_size(self.hidden_size))
         takes_head = not self.head.is_set
-        labels_given = self._labels_given or self.num_labels != 2  # two is what transformers assumes when nothing is said
+        labels_given = (
+            self._labels_given or self.num_labels != 2
+        )  # two is what transformers assumes when nothing is said
         takes_labels = not labels_given and (takes_head or task not in ("pose", "seg"))
         if not takes_head and not (takes_labels and self.num_labels != num_labels):
             return self

@@ -3,7 +3,8 @@
 Files hold the *original* names (``backbone.blocks.0.attn.wq.weight``, gate and up projection joined as ``ffn.w12``), be
 they the original repository's or saved by transformers. Module names are those of the reference
 (``model.model.layer.0.attention.q_proj.weight``). Both are read; what is written is the original name wherever
-transformers' own reader knows it, and the module name elsewhere (a fifth upsampling stage, say), which it reads as it is.
+transformers' own reader knows it, and the module name elsewhere (a fifth upsampling stage, say), which it reads as it
+is.
 
 Source: layouts of facebookresearch/sapiens2 and transformers 5.24, section 2 of the specification.
 """
@@ -131,7 +132,7 @@ def _head_rules(task: Task, config: Sapiens2Config) -> list[_Rule]:
         ("upsample_layers.{n}.norm.weight", "upsample_blocks.{n}.2.norm.weight"),
         ("upsample_layers.{n}.norm.weight", "deconv_layers.{3n+1}.norm.weight"),
     ]
-    rows = [(f"decode_head.{row[0]}", f"decode_head.{row[1]}", *row[2:]) for row in rows]  # type: ignore[misc]
+    rows = [(f"decode_head.{row[0]}", f"decode_head.{row[1]}", *row[2:]) for row in rows]
     rows += [
         ("scale_head.conv_layers.{n}.convolution.{p}", "decode_head.scale_conv_layers.{3n}.{p}", 3),
         ("scale_head.conv_layers.{n}.norm.weight", "decode_head.scale_conv_layers.{3n+1}.norm.weight"),
@@ -160,7 +161,9 @@ class KeyMap:
         A key of a joined gate and up projection becomes ``...mlp.w12...``, which no module has.
         """
         if key.startswith("backbone."):
-            inner = key.removeprefix("backbone.")  # what the original does not have keeps its own name behind the prefix
+            inner = key.removeprefix(
+                "backbone."
+            )  # what the original does not have keeps its own name behind the prefix
             name: str | None = f"model.{self._translate(_TRUNK, inner, to_module=True) or inner}"
         else:
             name = self._translate(_TRUNK, key, to_module=True)
@@ -229,10 +232,8 @@ class KeyMap:
         return transforms
 
 
-class _TableRenaming(WeightRenaming):  # type: ignore[misc]
+class _TableRenaming(WeightRenaming):
     """All renamings of a :class:`KeyMap` as one transform: a lookup instead of one search for each pattern."""
-
-    __slots__ = ("key_map", "writing")
 
     def __init__(self, key_map: KeyMap, writing: bool = False) -> None:
         super().__init__(source_patterns="$^", target_patterns="")

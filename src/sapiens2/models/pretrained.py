@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
-from transformers import initialization as init
+from transformers import PreTrainedModel, initialization as init
 from transformers.utils.output_capturing import OutputRecorder
 
 from sapiens2.errors import CheckpointError
@@ -31,13 +30,13 @@ __all__ = ["Sapiens2PreTrainedModel"]
 logger = logging.getLogger(__name__)
 
 
-class Sapiens2PreTrainedModel(PreTrainedModel):  # type: ignore[misc]
+class Sapiens2PreTrainedModel(PreTrainedModel):
     """Base class of the Sapiens2 models.
 
-    ``from_pretrained`` reads original and module names, from safetensors only, and is strict: weights that are missing or
-    unexpected are an error that lists them. Three things are not errors: the original's ``periods`` table and a missing
-    mask token (as in the reference); a trunk file in a task model (the new head is initialised, with a warning); a task
-    file in a bare trunk (the head is left out).
+    ``from_pretrained`` reads original and module names, from safetensors only, and is strict: weights that are
+    missing or unexpected are an error that lists them. Three things are not errors: the original's ``periods`` table
+    and a missing mask token (as in the reference); a trunk file in a task model (the new head is initialised, with a
+    warning); a task file in a bare trunk (the head is left out).
     """
 
     config_class = Sapiens2Config

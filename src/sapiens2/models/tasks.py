@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -42,8 +43,9 @@ Fields = dict[str, Tensor | None]
 
 
 class Sapiens2TaskModel(Sapiens2PreTrainedModel):
-    """Trunk and decode head. A configuration without a head gets the published one of the task (`Sapiens2Config.for_task`).
+    """Trunk and decode head.
 
+    A configuration without a head gets the published one of the task (:meth:`Sapiens2Config.for_task`).
     Subclasses say what becomes of the head's maps (:meth:`_fields`) and which loss the labels ask for.
     """
 
@@ -66,16 +68,16 @@ class Sapiens2TaskModel(Sapiens2PreTrainedModel):
     def _add_heads(self, config: Sapiens2Config) -> None:
         """Further heads of the task."""
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        """Output fields from the head's maps and the trunk's features ``(batch, hidden_size, h, w)``."""
-        raise TypeError(f"{type(self).__name__} is abstract; use a task model, {features.shape=} {maps.shape=}")
+    @abstractmethod
+    def _fields(self, features: Tensor) -> Fields:
+        """Output fields from the trunk's features ``(batch, hidden_size, h, w)``."""
 
     def _predict(self, pixel_values: Tensor, loss: Callable[[Fields], Tensor] | None, **kwargs: Any) -> ModelOutput:
         """The forward path of all tasks."""
         encoded = self.model(pixel_values, **kwargs, return_dict=True)
         patches = encoded.last_hidden_state[:, self.model.num_prefix_tokens :]
         features = patches.transpose(1, 2).unflatten(2, self.model.grid_hw(pixel_values))
-        fields = self._fields(self.decode_head(features), features)
+        fields = self._fields(features)
         return self.output_class(
             loss=None if loss is None else loss(fields),
             **fields,
@@ -90,8 +92,8 @@ class Sapiens2ForPoseEstimation(Sapiens2TaskModel):
     task = "pose"
     output_class = Sapiens2PoseEstimatorOutput
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        return {"heatmaps": maps}
+    def _fields(self, features: Tensor) -> Fields:
+        return {"heatmaps": self.decode_head(features)}
 
     @can_return_tuple
     def forward(
@@ -109,7 +111,8 @@ class Sapiens2ForPoseEstimation(Sapiens2TaskModel):
             flip_pairs: ``(pairs, 2)`` keypoints that mirror each other. When given, ``pixel_values`` are taken to be
                 mirrored and the heatmaps are turned back (left-right and in their order) before they are returned.
             labels: Target heatmaps ``(persons, num_keypoints, h, w)``, of any height and width.
-            label_weights: ``(persons, num_keypoints)``, ``(persons, num_keypoints, 1, 1)`` or full size; 0 is invisible.
+            label_weights: ``(persons, num_keypoints)``, ``(persons, num_keypoints, 1, 1)`` or full size; 0 is
+                invisible.
             **kwargs: ``output_hidden_states``, ``output_attentions``, ``return_dict``, and arguments of the attention.
 
         Returns:
@@ -146,10 +149,9 @@ def flip_back(heatmaps: Tensor, flip_pairs: Tensor | list[list[int]]) -> Tensor:
         return heatmaps.flip(-1)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InputError(f"flip_pairs must be (pairs, 2), got {tuple(pairs.shape)}")
-    if not torch.compiler.is_compiling() and not (0 <= int(pairs.min()) and int(pairs.max()) < num_keypoints):
-        raise InputError(
-            f"flip_pairs name keypoints {int(pairs.min())} to {int(pairs.max())}, and the model has 0 to {num_keypoints - 1}"
-        )
+    if not torch.compiler.is_compiling() and not (int(pairs.min()) >= 0 and int(pairs.max()) < num_keypoints):
+        named = f"{int(pairs.min())} to {int(pairs.max())}"
+        raise InputError(f"flip_pairs name keypoints {named}, and the model has 0 to {num_keypoints - 1}")
     order = torch.arange(num_keypoints, device=heatmaps.device)
     order = order.scatter(0, torch.cat((pairs[:, 0], pairs[:, 1])), torch.cat((pairs[:, 1], pairs[:, 0])))
     return heatmaps.index_select(1, order).flip(-1)
@@ -161,8 +163,8 @@ class Sapiens2ForSemanticSegmentation(Sapiens2TaskModel):
     task = "seg"
     output_class = SemanticSegmenterOutput
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        return {"logits": maps}
+    def _fields(self, features: Tensor) -> Fields:
+        return {"logits": self.decode_head(features)}
 
     @can_return_tuple
     def forward(self, pixel_values: Tensor, labels: Tensor | None = None, **kwargs: Any) -> SemanticSegmenterOutput:
@@ -196,8 +198,8 @@ class Sapiens2ForNormalEstimation(Sapiens2TaskModel):
     task = "normal"
     output_class = Sapiens2NormalEstimatorOutput
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        return {"normals": maps}
+    def _fields(self, features: Tensor) -> Fields:
+        return {"normals": self.decode_head(features)}
 
     @can_return_tuple
     def forward(
@@ -239,8 +241,9 @@ class Sapiens2ForPointmapEstimation(Sapiens2TaskModel):
     def _add_heads(self, config: Sapiens2Config) -> None:
         self.scale_head = Sapiens2PointmapScaleHead(config) if config.head.has_scale_branch else None
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        return {"pointmaps": maps, "scales": None if self.scale_head is None else self.scale_head(features)}
+    def _fields(self, features: Tensor) -> Fields:
+        scales = None if self.scale_head is None else self.scale_head(features)
+        return {"pointmaps": self.decode_head(features), "scales": scales}
 
     @can_return_tuple
     def forward(
@@ -292,8 +295,8 @@ class Sapiens2ForImageMatting(Sapiens2TaskModel):
     output_class = Sapiens2ImageMattingOutput
     num_output_channels = 4
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        maps = maps.sigmoid()
+    def _fields(self, features: Tensor) -> Fields:
+        maps = self.decode_head(features).sigmoid()
         return {"alphas": maps[:, 3:], "foregrounds": maps[:, :3]}
 
     @can_return_tuple
@@ -334,8 +337,8 @@ class Sapiens2ForAlbedoEstimation(Sapiens2TaskModel):
     task = "albedo"
     output_class = Sapiens2AlbedoEstimatorOutput
 
-    def _fields(self, maps: Tensor, features: Tensor) -> Fields:
-        return {"albedos": maps}
+    def _fields(self, features: Tensor) -> Fields:
+        return {"albedos": self.decode_head(features)}
 
     @can_return_tuple
     def forward(

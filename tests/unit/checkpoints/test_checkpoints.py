@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models as tiny
 import torch
 from safetensors.torch import load_file, save_file
 
 import sapiens2.models as models
+import tiny_models as tiny
 from sapiens2.checkpoints import (
     convert_checkpoint,
     convert_tree,
@@ -46,7 +46,7 @@ def assert_same_weights(left: Any, right: Any) -> None:
         assert torch.equal(tensor, right.state_dict()[name]), name
 
 
-# --- names --------------------------------------------------------------------------------------------------------------
+# --- names ---
 
 
 @pytest.mark.parametrize("class_name", [name for name in tiny.HEADS if name != "Sapiens2Backbone"])
@@ -109,11 +109,13 @@ def test_key_map__gate_comes_first() -> None:
     assert torch.equal(joined[96:], model.model.layer[0].mlp.up_proj.weight)
 
 
-# --- loading ------------------------------------------------------------------------------------------------------------
+# --- loading ---
 
 
 @pytest.mark.parametrize("class_name", [name for name in tiny.HEADS if name != "Sapiens2Backbone"])
-@pytest.mark.parametrize("changes", [{}, FOUR_K, {"num_register_tokens": 4, "key_bias": False}], ids=["1k", "4k", "odd"])
+@pytest.mark.parametrize(
+    "changes", [{}, FOUR_K, {"num_register_tokens": 4, "key_bias": False}], ids=["1k", "4k", "odd"]
+)
 def test_load_model__original_file_without_configuration(class_name: str, changes: Any, tmp_path: Path) -> None:
     head, _ = tiny.HEADS[class_name]
     if class_name == "Sapiens2ForPointmapEstimation":  # the weights tell the published image size alone
@@ -121,7 +123,11 @@ def test_load_model__original_file_without_configuration(class_name: str, change
     size = [4096, 3072] if changes is FOUR_K else [1024, 768]
     if changes is FOUR_K:
         size = [1024 * 4, 768 * 4]
-        head = {**(head or {}), "scale_conv_out_channels": [16] + [8] * 6} if head and "scale_conv_out_channels" in head else head
+        head = (
+            {**(head or {}), "scale_conv_out_channels": [16] + [8] * 6}
+            if head and "scale_conv_out_channels" in head
+            else head
+        )
     model = build(class_name, **changes, head_config=head, image_size=size)
     path = write_original(model, tmp_path / "weights.safetensors")
     loaded = load_model(path)
@@ -247,14 +253,14 @@ def test_load_model__says_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"holds no \.safetensors file"):
         load_model(tmp_path / "empty")
     (tmp_path / "empty" / "old.pth").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="old.pth are pickles"):
+    with pytest.raises(CheckpointError, match=r"old\.pth are pickles"):
         load_model(tmp_path / "empty")
     truncated = tmp_path / "truncated.safetensors"
     truncated.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(CheckpointError, match="truncated.safetensors is not a whole safetensors file"):
+    with pytest.raises(CheckpointError, match=r"truncated\.safetensors is not a whole safetensors file"):
         load_model(truncated)
     (tmp_path / "zero.safetensors").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="zero.safetensors is not a whole"):
+    with pytest.raises(CheckpointError, match=r"zero\.safetensors is not a whole"):
         load_model(tmp_path / "zero.safetensors")
     other = tmp_path / "other.safetensors"
     save_file({"conv1.weight": torch.zeros(3)}, other)
@@ -279,7 +285,7 @@ def test_load_model__sharded_original_with_a_shard_missing(tmp_path: Path) -> No
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": table}))
     assert load_model(tmp_path).state_dict().keys() == build("Sapiens2Model").state_dict().keys()
     (tmp_path / "part1.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="part1.safetensors"):
+    with pytest.raises(CheckpointError, match=r"part1\.safetensors"):
         load_model(tmp_path)
 
 
@@ -302,7 +308,7 @@ def test_load_state_dict__names_on_disk(class_name: str, changes: dict[str, Any]
     assert_same_weights(model, nested["wrapped"])
 
 
-# --- converting ---------------------------------------------------------------------------------------------------------
+# --- converting ---
 
 
 @pytest.mark.parametrize(
@@ -314,7 +320,10 @@ def test_load_state_dict__names_on_disk(class_name: str, changes: dict[str, Any]
         ("Sapiens2ForPoseEstimation", FOUR_K),
         ("Sapiens2ForAlbedoEstimation", {}),
         ("Sapiens2ForImageMatting", {}),
-        ("Sapiens2ForSemanticSegmentation", {"head_config": {"upsample_out_channels": [4] * 5, "conv_out_channels": [4] * 3}}),
+        (
+            "Sapiens2ForSemanticSegmentation",
+            {"head_config": {"upsample_out_channels": [4] * 5, "conv_out_channels": [4] * 3}},
+        ),
     ],
     ids=str,
 )
@@ -324,7 +333,9 @@ def test_convert__there_and_back(class_name: str, changes: dict[str, Any], tmp_p
     report = convert_checkpoint(original, tmp_path / "hf", layout="transformers")
     assert report.task == model.task
     assert report.num_parameters == sum(p.numel() for p in model.parameters())
-    assert {"config.json", "model.safetensors", "preprocessor_config.json"} <= {p.name for p in report.destination.iterdir()}
+    assert {"config.json", "model.safetensors", "preprocessor_config.json"} <= {
+        p.name for p in report.destination.iterdir()
+    }
     assert_same_weights(model, load_model(tmp_path / "hf"))
     back = convert_checkpoint(tmp_path / "hf", tmp_path / "back.safetensors", layout="original")
     given, written = load_file(original), load_file(back.destination)
@@ -356,12 +367,12 @@ def test_convert_tree__keeps_places(tmp_path: Path) -> None:
     reports = convert_tree(tmp_path / "in", tmp_path / "out")
     assert [report.task for report in reports] == ["pose", "seg"]
     assert load_model(tmp_path / "out" / "pose" / "sapiens2_0.4b_pose").task == "pose"
+    (tmp_path / "nothing").mkdir()
     with pytest.raises(CheckpointError, match="holds no checkpoint"):
-        (tmp_path / "nothing").mkdir()
         convert_tree(tmp_path / "nothing", tmp_path / "out2")
 
 
-# --- initialising, processors, catalogue --------------------------------------------------------------------------------
+# --- initialising, processors, catalogue ---
 
 
 def test_initialise__says_random_and_repeats(tmp_path: Path) -> None:
@@ -376,7 +387,9 @@ def test_initialise__says_random_and_repeats(tmp_path: Path) -> None:
     assert (processor.size["height"], processor.size["width"]) == (256, 192)
 
 
-@pytest.mark.parametrize(("task", "letterbox"), [("normal", True), ("pose", False), ("albedo", True), ("matting", False)])
+@pytest.mark.parametrize(
+    ("task", "letterbox"), [("normal", True), ("pose", False), ("albedo", True), ("matting", False)]
+)
 def test_load_processor__default_of_the_task(task: Any, letterbox: bool, tmp_path: Path) -> None:
     folder = initialise_checkpoint("nano", task, tmp_path / task)
     (folder / "preprocessor_config.json").unlink()
@@ -407,7 +420,7 @@ def test_catalogue__parameters_are_those_of_the_models(entry: Any) -> None:
 def test_published_id__what_was_not_published() -> None:
     with pytest.raises(ConfigurationError, match=r"no pose weights of size 0\.1b were published \(published: 0\.4b"):
         published_id("pose", "0.1b")
-    with pytest.raises(ConfigurationError, match="no albedo weights .*published: none"):
+    with pytest.raises(ConfigurationError, match=r"no albedo weights .*published: none"):
         published_id("albedo", "1b")
     with pytest.raises(ConfigurationError, match="size='7b' is not known"):
         published_id("pose", "7b")

@@ -19,7 +19,13 @@ from sapiens2.types import TASKS
 
 FIELDS: list[dict[str, Any]] = [
     {},
-    {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "image_size": (64, 48), "patch_size": [16, 8]},
+    {
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 3,
+        "image_size": (64, 48),
+        "patch_size": [16, 8],
+    },
     {"head_config": {"upsample_out_channels": [3, 4], "conv_out_channels": [4]}, "num_labels": 5},
     {
         "image_size": [64, 48],
@@ -81,7 +87,10 @@ def test_additions__written_only_when_used() -> None:
     ("fields", "message"),
     [
         ({"hidden_size": 30, "num_attention_heads": 4}, "hidden_size=30 must be divisible by num_attention_heads=4"),
-        ({"hidden_size": 40, "num_attention_heads": 4}, r"hidden_size=40 must be divisible by 4 \* num_attention_heads"),
+        (
+            {"hidden_size": 40, "num_attention_heads": 4},
+            r"hidden_size=40 must be divisible by 4 \* num_attention_heads",
+        ),
         ({"hidden_size": "64"}, "hidden_size='64' must be a whole number"),
         ({"num_hidden_layers": 2.0}, "num_hidden_layers=2.0 must be a whole number"),
         ({"num_hidden_layers": True}, "num_hidden_layers=True must be a whole number"),

@@ -7,11 +7,11 @@ import pickle
 from typing import Any
 
 import pytest
-import tiny_models as tiny
 import torch
 from torch import Tensor
 
 import sapiens2.models as models
+import tiny_models as tiny
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.models.tasks import flip_back
 
@@ -187,7 +187,9 @@ def test_backbone__class_token_as_argument_and_field() -> None:
     assert len(by_argument.cls_tokens) == 3
     for left, right in zip(by_argument.cls_tokens, by_field.cls_tokens, strict=True):
         assert torch.equal(left, right)
-    assert build("Sapiens2Backbone", return_class_token=True)(tiny.pixels(), return_class_token=False).cls_tokens is None
+    assert (
+        build("Sapiens2Backbone", return_class_token=True)(tiny.pixels(), return_class_token=False).cls_tokens is None
+    )
 
 
 @torch.no_grad()
@@ -209,7 +211,7 @@ def test_flip_back__mirrors_and_swaps() -> None:
 
 @pytest.mark.parametrize("pairs", [[[0, 5]], [[-1, 2]], torch.tensor([[0, 99]])])
 def test_flip_back__keypoint_that_does_not_exist(pairs: Any) -> None:
-    with pytest.raises(InputError, match="flip_pairs name keypoints .* 0 to 4"):
+    with pytest.raises(InputError, match=r"flip_pairs name keypoints .* 0 to 4"):
         flip_back(torch.zeros(1, 5, 3, 4), pairs)
 
 

@@ -54,18 +54,23 @@ class Sapiens2ConvLayer(nn.Module):
         in_channels: Channels of the input.
         out_channels: Channels of the output.
         kernel_size: Of the convolution.
-        kind: ``"plain"`` keeps the size, ``"pixel_shuffle"`` doubles it, ``"strided"`` halves it (rounding up), all three
-            with odd kernels; ``"transposed"`` doubles it with kernel 4; ``"unpadded"`` loses kernel - 1 pixels.
+        kind: ``"plain"`` keeps the size, ``"pixel_shuffle"`` doubles it, ``"strided"`` halves it (rounding up), all
+            three with odd kernels; ``"transposed"`` doubles it with kernel 4; ``"unpadded"`` loses kernel - 1 pixels.
         norm_type: ``"instance"`` or ``"rms"``.
 
-    Transposed convolutions of other kernels, and unpadded ones, are sized as transformers sizes them: a checkpoint trained
-    there must give the same numbers here.
+    Transposed convolutions of other kernels, and unpadded ones, are sized as transformers sizes them: a checkpoint
+    trained there must give the same numbers here.
 
     Source: Shi et al. 2016, arXiv 1609.05158 (pixel shuffle).
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, kind: ConvKind = "plain", norm_type: str = "instance"
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        kind: ConvKind = "plain",
+        norm_type: str = "instance",
     ) -> None:
         super().__init__()
         self.kind = kind

@@ -21,7 +21,9 @@ class Sapiens2Head(nn.Module):
         upsampling: ConvKind = "pixel_shuffle" if head.use_pixel_shuffle else "transposed"
         refinement: ConvKind = "plain" if head.use_pixel_shuffle else "unpadded"
         self.input_conv = (
-            Sapiens2ConvLayer(channels, channels, 3, norm_type=head.norm_type) if head.use_pixel_shuffle else nn.Identity()
+            Sapiens2ConvLayer(channels, channels, 3, norm_type=head.norm_type)
+            if head.use_pixel_shuffle
+            else nn.Identity()
         )
         self.upsample_layers = nn.ModuleList()
         self.conv_layers = nn.ModuleList()
@@ -34,7 +36,7 @@ class Sapiens2Head(nn.Module):
         self.predictor = head_layer(nn.Conv2d(channels, config.num_labels, kernel_size=1))
 
     def forward(self, features: Tensor) -> Tensor:
-        """``(batch, hidden_size, h, w)`` to ``(batch, num_labels, h * 2**stages, w * 2**stages)`` (published kernels)."""
+        """``(batch, hidden_size, h, w)`` to ``(batch, num_labels, h * 2**stages, w * 2**stages)``."""
         maps = self.input_conv(features)
         for layer in self.upsample_layers:
             maps = layer(maps)

@@ -66,8 +66,8 @@ class Sapiens2PointmapScaleHead(nn.Module):
         size = channels * self.grid_hw[0] * self.grid_hw[1]
         if head.scale_final_input_size not in (None, size):
             raise ConfigurationError(
-                f"head_config.scale_final_input_size={head.scale_final_input_size} does not fit: {channels} channels on "
-                f"the {self.grid_hw[0]}x{self.grid_hw[1]} grid of image_size={config.image_size} give {size}"
+                f"head_config.scale_final_input_size={head.scale_final_input_size} does not fit: {channels} channels "
+                f"on the {self.grid_hw[0]}x{self.grid_hw[1]} grid of image_size={config.image_size} give {size}"
             )
         self.predictor = _ScaleMLP(size, head.scale_final_hidden_sizes or [], config.hidden_act)
 

@@ -18,7 +18,7 @@ __all__ = ["Sapiens2Attention", "eager_attention"]
 
 
 def eager_attention(
-    module: nn.Module,
+    module: Any,
     query: Tensor,
     key: Tensor,
     value: Tensor,

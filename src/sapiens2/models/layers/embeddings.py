@@ -33,7 +33,11 @@ class Sapiens2Embeddings(nn.Module):
         self.patch_embeddings = nn.Conv2d(config.num_channels, width, kernel_size=patch, stride=patch)
 
     def forward(
-        self, pixel_values: Tensor, bool_masked_pos: Tensor | None = None, tokenizer: nn.Module | None = None, **kwargs: Any
+        self,
+        pixel_values: Tensor,
+        bool_masked_pos: Tensor | None = None,
+        tokenizer: nn.Module | None = None,
+        **kwargs: Any,
     ) -> Tensor:
         """Embed images.
 

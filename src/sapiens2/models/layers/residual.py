@@ -43,4 +43,5 @@ class Sapiens2DropPath(nn.Module):
         return branch * mask.div_(keep)
 
     def extra_repr(self) -> str:
+        """What ``repr`` shows."""
         return f"rate={self.rate}"

@@ -28,4 +28,5 @@ class Sapiens2RMSNorm(nn.Module):
         return (values * scale).to(hidden_states.dtype) * self.weight
 
     def extra_repr(self) -> str:
+        """What ``repr`` shows."""
         return f"{self.weight.shape[0]}, eps={self.eps}"

@@ -18,11 +18,11 @@ RopeTables = tuple[Tensor, Tensor]
 class Sapiens2RopePositionEmbedding(nn.Module):
     """Tables that rotate queries and keys by the position of their patch.
 
-    A head dimension D has D/4 periods, ``theta ** (4 j / D)``. Row and column of a patch centre, each scaled to (-1, 1),
-    give D/4 angles each, ``2 pi coordinate / period``; dimension k turns with k + D/2.
+    A head dimension D has D/4 periods, ``theta ** (4 j / D)``. Row and column of a patch centre, each scaled to (-1,
+    1), give D/4 angles each, ``2 pi coordinate / period``; dimension k turns with k + D/2.
 
-    In training the coordinates may be shifted, stretched along each axis (jitter) or stretched together (rescale), as the
-    configuration says.
+    In training the coordinates may be shifted, stretched along each axis (jitter) or stretched together (rescale), as
+    the configuration says.
 
     Convention: rows first (y), then columns (x), y down, x right.
     Source: Heo et al. 2024, arXiv 2403.13298 (axial RoPE for vision); Simeoni et al. 2025, arXiv 2508.10104 (box

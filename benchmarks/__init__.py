@@ -1,0 +1,1 @@
+"""Measurements against other implementations; see compare_models."""
