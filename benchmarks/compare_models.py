@@ -4,8 +4,9 @@ usage: python -m benchmarks.compare_models [--size 0.4b] [--layers 4] [--tasks p
        [--repeats 5] [--output benchmarks/results]
 
 Both arms hold the same random weights. Times alternate arm by arm after a warm-up of each, and the order within a pair
-alternates too; the ratio is ours / transformers (below 1: ours is faster). Peak memory is that of a fresh process for
-each arm, less what it held before the forward pass.
+alternates too; the ratio is ours / transformers (below 1: ours is faster). Peak memory is the most that tensors held at
+once during the forward pass, weights not counted, as torch's allocator saw it; the resident set of a fresh process for
+each arm, less what it held before, stands beside it (some MiB of it are code that the first pass loads).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.baselines import BASELINES
 from sapiens2.models import Sapiens2Config
@@ -87,11 +89,12 @@ def compare(task: str, size: str, layers: int | None, dtype: torch.dtype, repeat
     }
 
 
-def peak_mib(arm: str, task: str, size: str, layers: int | None, dtype: str) -> float:
+def peak_mib(arm: str, task: str, size: str, layers: int | None, dtype: str) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.compare_models", "--memory-of", arm, "--tasks", task]
     command += ["--size", size, "--dtypes", dtype] + ([] if layers is None else ["--layers", str(layers)])
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return float(done.stdout.splitlines()[-1])
+    peaks: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return peaks
 
 
 @torch.inference_mode()
@@ -103,8 +106,20 @@ def print_peak(arm: str, task: str, size: str, layers: int | None, dtype: torch.
     before = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * page / 2**20
     # building leaves its own high-water mark: only what goes beyond it is seen, so the forward pass must be the peak
     baseline.forward(x)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(peak - before)
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
+    print(json.dumps({"tensors": round(tensor_peak(baseline, x), 1), "resident": round(resident, 1)}))
+
+
+def tensor_peak(baseline: Any, x: torch.Tensor) -> float:
+    """The most MiB that tensors made in a forward pass held at once."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        baseline.forward(x)
+    held = peak = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            peak = max(peak, held)
+    return peak / 2**20
 
 
 def main() -> None:
@@ -126,9 +141,7 @@ def main() -> None:
         for task in options.tasks:
             row = compare(task, options.size, options.layers, getattr(torch, dtype), options.repeats)
             if not options.no_memory:
-                row["peak_mib"] = {
-                    arm: round(peak_mib(arm, task, options.size, options.layers, dtype), 1) for arm in ARMS
-                }
+                row["peak_mib"] = {arm: peak_mib(arm, task, options.size, options.layers, dtype) for arm in ARMS}
             rows.append(row)
             print(json.dumps({key: value for key, value in row.items() if key != "seconds"}), flush=True)
     report = {
