@@ -57,18 +57,48 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 if TYPE_CHECKING:
     from sapiens2.errors import (
         CheckpointError as CheckpointError,
-    )
-    from sapiens2.errors import (
         ConfigurationError as ConfigurationError,
-    )
-    from sapiens2.errors import (
         InputError as InputError,
-    )
-    from sapiens2.errors import (
         MissingDependencyError as MissingDependencyError,
-    )
-    from sapiens2.errors import (
         Sapiens2Error as Sapiens2Error,
+    )
+    from sapiens2.inference import (
+        Predictor as Predictor,
+        load as load,
+    )
+    from sapiens2.models import (
+        Sapiens2AlbedoEstimatorOutput as Sapiens2AlbedoEstimatorOutput,
+        Sapiens2Backbone as Sapiens2Backbone,
+        Sapiens2BackboneOutput as Sapiens2BackboneOutput,
+        Sapiens2Config as Sapiens2Config,
+        Sapiens2ForAlbedoEstimation as Sapiens2ForAlbedoEstimation,
+        Sapiens2ForImageMatting as Sapiens2ForImageMatting,
+        Sapiens2ForNormalEstimation as Sapiens2ForNormalEstimation,
+        Sapiens2ForPointmapEstimation as Sapiens2ForPointmapEstimation,
+        Sapiens2ForPoseEstimation as Sapiens2ForPoseEstimation,
+        Sapiens2ForSemanticSegmentation as Sapiens2ForSemanticSegmentation,
+        Sapiens2HeadConfig as Sapiens2HeadConfig,
+        Sapiens2ImageMattingOutput as Sapiens2ImageMattingOutput,
+        Sapiens2Model as Sapiens2Model,
+        Sapiens2NormalEstimatorOutput as Sapiens2NormalEstimatorOutput,
+        Sapiens2PointmapEstimatorOutput as Sapiens2PointmapEstimatorOutput,
+        Sapiens2PoseEstimatorOutput as Sapiens2PoseEstimatorOutput,
+        Sapiens2PreTrainedModel as Sapiens2PreTrainedModel,
+    )
+    from sapiens2.models.auto import (
+        register_auto_classes as register_auto_classes,
+    )
+    from sapiens2.processing import (
+        Sapiens2ImageProcessor as Sapiens2ImageProcessor,
+    )
+    from sapiens2.results import (
+        AlbedoResult as AlbedoResult,
+        MattingResult as MattingResult,
+        NormalResult as NormalResult,
+        PointmapResult as PointmapResult,
+        PoseResult as PoseResult,
+        Prediction as Prediction,
+        SegmentationResult as SegmentationResult,
     )
 
 
