@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models as tiny
 import torch
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
 
 import sapiens2.models as models
+import tiny_models as tiny
 
 
 class Samples(Dataset[dict[str, torch.Tensor]]):

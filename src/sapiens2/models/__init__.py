@@ -11,16 +11,16 @@ from sapiens2.models.outputs import (
     Sapiens2PointmapEstimatorOutput,
     Sapiens2PoseEstimatorOutput,
 )
+from sapiens2.models.pose import Sapiens2ForPoseEstimation
 from sapiens2.models.pretrained import Sapiens2PreTrainedModel
+from sapiens2.models.task_model import Sapiens2TaskModel
 from sapiens2.models.tasks import (
     TASK_MODELS,
     Sapiens2ForAlbedoEstimation,
     Sapiens2ForImageMatting,
     Sapiens2ForNormalEstimation,
     Sapiens2ForPointmapEstimation,
-    Sapiens2ForPoseEstimation,
     Sapiens2ForSemanticSegmentation,
-    Sapiens2TaskModel,
 )
 
 __all__ = [

@@ -8,13 +8,13 @@ from typing import Any
 from sapiens2.models.backbone import Sapiens2Backbone
 from sapiens2.models.configuration import Sapiens2Config, Sapiens2HeadConfig
 from sapiens2.models.model import Sapiens2Model
+from sapiens2.models.pose import Sapiens2ForPoseEstimation
 from sapiens2.models.pretrained import Sapiens2PreTrainedModel
 from sapiens2.models.tasks import (
     TASK_MODELS,
     Sapiens2ForImageMatting,
     Sapiens2ForNormalEstimation,
     Sapiens2ForPointmapEstimation,
-    Sapiens2ForPoseEstimation,
     Sapiens2ForSemanticSegmentation,
 )
 

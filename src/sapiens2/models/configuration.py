@@ -14,114 +14,10 @@ from transformers.backbone_utils import BackboneConfigMixin
 
 from sapiens2.assets.sizes import head_fields, size_of_hidden_size, trunk_fields
 from sapiens2.errors import ConfigurationError
+from sapiens2.models.head_configuration import Sapiens2HeadConfig, drop_defaults, require
 from sapiens2.types import Task
 
 __all__ = ["Sapiens2Config", "Sapiens2HeadConfig"]
-
-
-def _drop_defaults(fields: dict[str, Any], additions: dict[str, Any]) -> dict[str, Any]:
-    """Remove the fields that transformers does not know, where they hold their defaults."""
-    return {key: value for key, value in fields.items() if key not in additions or value != additions[key]}
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConfigurationError(message)
-
-
-class Sapiens2HeadConfig(PreTrainedConfig):
-    """Decode head: a stack of x2 upsampling stages, refinement convolutions and a 1x1 predictor.
-
-    Attributes:
-        upsample_out_channels: Output channels of each x2 stage; ``None`` leaves the head to the task's published one.
-        upsample_kernel_sizes: Kernel of each stage (default ``upsample_kernel_size`` for all); odd with pixel
-            shuffle, 4 to double the size exactly with transposed convolutions.
-        upsample_kernel_size: Kernel where no list is given.
-        use_pixel_shuffle: Convolution and pixel shuffle (with an input convolution) instead of transposed convolutions.
-        conv_out_channels: Output channels of each refinement convolution; ``None`` or empty for none.
-        conv_kernel_sizes: Kernel of each refinement convolution (default ``conv_kernel_size`` for all); odd with pixel
-            shuffle, and 1 to keep the size without (there they are not padded).
-        conv_kernel_size: Kernel where no list is given.
-        scale_conv_out_channels: Channels of the stride-2 convolutions of the pointmap's scale branch; ``None``: no
-            branch.
-        scale_conv_kernel_sizes: Odd kernel of each (default ``scale_conv_kernel_size`` for all).
-        scale_conv_kernel_size: Kernel where no list is given.
-        scale_final_input_size: Length of the flattened feature given to the scale MLP; inferred from the image size.
-        scale_final_hidden_sizes: Hidden widths of the scale MLP.
-        norm_type: ``"instance"`` (no parameters) or ``"rms"`` (across channels at each pixel, learned weight: albedo).
-
-    Raises:
-        ConfigurationError: Lists of different lengths, widths below 1, a kernel that the head cannot use.
-    """
-
-    model_type = "sapiens2_head"
-    additions: ClassVar[dict[str, Any]] = {"norm_type": "instance"}
-
-    upsample_out_channels: list[int] | None = None
-    upsample_kernel_sizes: list[int] | None = None
-    upsample_kernel_size: int = 4
-    use_pixel_shuffle: bool | None = None
-    conv_out_channels: list[int] | None = None
-    conv_kernel_sizes: list[int] | None = None
-    conv_kernel_size: int = 1
-    scale_conv_out_channels: list[int] | None = None
-    scale_conv_kernel_sizes: list[int] | None = None
-    scale_conv_kernel_size: int = 1
-    scale_final_input_size: int | None = None
-    scale_final_hidden_sizes: list[int] | None = None
-    norm_type: str = "instance"
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        for stack in ("upsample", "conv", "scale_conv"):
-            channels = getattr(self, f"{stack}_out_channels")
-            if channels is not None and getattr(self, f"{stack}_kernel_sizes") is None:
-                setattr(self, f"{stack}_kernel_sizes", [getattr(self, f"{stack}_kernel_size")] * len(channels))
-        super().__post_init__(**kwargs)
-        self._check()
-
-    def _check(self) -> None:
-        for stack in ("upsample", "conv", "scale_conv"):
-            channels = getattr(self, f"{stack}_out_channels")
-            kernels = getattr(self, f"{stack}_kernel_sizes")
-            _require(
-                channels is not None or not kernels,
-                f"{stack}_kernel_sizes={kernels} needs {stack}_out_channels, which is None",
-            )
-            if channels is None:
-                continue
-            _require(
-                len(channels) == len(kernels),
-                f"{stack}_kernel_sizes has {len(kernels)} entries and {stack}_out_channels has {len(channels)}; "
-                "they must be of the same length",
-            )
-            _require(min(channels, default=1) >= 1, f"{stack}_out_channels={channels} must be 1 or more")
-            padded = stack == "scale_conv" or bool(self.use_pixel_shuffle)
-            _require(
-                all(kernel >= 1 and (kernel % 2 == 1 or not padded) for kernel in kernels),
-                f"{stack}_kernel_sizes={kernels} must be 1 or more"
-                + (", and odd, so that padding keeps the size" if padded else "")
-                + (" (use_pixel_shuffle=True)" if self.use_pixel_shuffle else ""),
-            )
-        hidden = self.scale_final_hidden_sizes
-        _require(
-            hidden is None or (len(hidden) > 0 and min(hidden) >= 1),
-            f"scale_final_hidden_sizes={hidden} must hold at least one width, each 1 or more",
-        )
-        _require(self.norm_type in ("instance", "rms"), f"norm_type={self.norm_type!r} must be 'instance' or 'rms'")
-
-    @property
-    def is_set(self) -> bool:
-        """Whether a head is described; otherwise a task model takes its task's published one."""
-        return self.upsample_out_channels is not None or self.conv_out_channels is not None
-
-    @property
-    def has_scale_branch(self) -> bool:
-        """Whether the pointmap's scale branch is described."""
-        return self.scale_conv_out_channels is not None and self.scale_final_hidden_sizes is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; those that transformers does not know only where they differ from their default."""
-        return _drop_defaults(super().to_dict(), self.additions)
 
 
 class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
@@ -197,7 +93,7 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         self._check_whole_numbers()
         self._labels_given = self.id2label is not None or kwargs.get("num_labels") is not None
-        _require(self.num_hidden_layers >= 1, f"num_hidden_layers={self.num_hidden_layers} must be 1 or more")
+        require(self.num_hidden_layers >= 1, f"num_hidden_layers={self.num_hidden_layers} must be 1 or more")
         if self.num_key_value_heads_per_layer is None:
             self.num_key_value_heads_per_layer = self._default_key_value_heads()
         self.stage_names = ["stem", *(f"stage{i}" for i in range(1, self.num_hidden_layers + 1))]
@@ -227,59 +123,59 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
 
     def _check(self) -> None:
         width, heads = self.hidden_size, self.num_attention_heads
-        _require(heads >= 1, f"num_attention_heads={heads} must be 1 or more")
-        _require(
+        require(heads >= 1, f"num_attention_heads={heads} must be 1 or more")
+        require(
             width >= 1 and width % heads == 0,
             f"hidden_size={width} must be divisible by num_attention_heads={heads}",
         )
-        _require(
+        require(
             width % (4 * heads) == 0,
             f"hidden_size={width} must be divisible by 4 * num_attention_heads = {4 * heads}: RoPE rotates the head "
             f"dimension ({width // heads}) in quarters (two axes, two halves)",
         )
         per_layer = self.num_key_value_heads_per_layer or []
-        _require(
+        require(
             len(per_layer) == self.num_hidden_layers,
             f"num_key_value_heads_per_layer has {len(per_layer)} entries and num_hidden_layers is "
             f"{self.num_hidden_layers}; give one number for each layer",
         )
         for layer, kv_heads in enumerate(per_layer):
-            _require(
+            require(
                 1 <= kv_heads <= heads and heads % kv_heads == 0,
                 f"num_key_value_heads_per_layer[{layer}]={kv_heads} must divide num_attention_heads={heads} "
                 "(set num_key_value_attention_heads, or the list)",
             )
         for name in ("intermediate_size", "num_channels", "tokenizer_window_size"):
-            _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be 1 or more")
+            require(getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be 1 or more")
         for name in ("num_register_tokens", "num_first_full_attention_layers", "num_last_full_attention_layers"):
-            _require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
+            require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
         for name in ("attention_dropout", "drop_path_rate"):
-            _require(0 <= getattr(self, name) < 1, f"{name}={getattr(self, name)} must be in [0, 1)")
+            require(0 <= getattr(self, name) < 1, f"{name}={getattr(self, name)} must be in [0, 1)")
         for name in ("rope_theta", "rms_norm_eps"):
-            _require(getattr(self, name) > 0, f"{name}={getattr(self, name)} must be positive")
+            require(getattr(self, name) > 0, f"{name}={getattr(self, name)} must be positive")
         for name in ("pos_embed_jitter", "pos_embed_rescale"):
             value = getattr(self, name)
-            _require(value is None or value > 0, f"{name}={value} must be positive: it bounds a log-uniform factor")
+            require(value is None or value > 0, f"{name}={value} must be positive: it bounds a log-uniform factor")
         self._check_sizes()
 
     def _check_sizes(self) -> None:
         for name in ("patch_size", "image_size"):
             value = getattr(self, name)
             sides = [value] if isinstance(value, int) else list(value)
-            _require(
+            require(
                 (isinstance(value, int) or len(sides) == 2) and all(side >= 1 for side in sides),
                 f"{name}={value} must be one number or (height, width), each 1 or more",
             )
-        _require(
+        require(
             self.rope_table_dtype in ("float32", "bfloat16"),
             f"rope_table_dtype={self.rope_table_dtype!r} must be 'float32' or 'bfloat16'",
         )
-        _require(
+        require(
             not self.use_tokenizer or (self.num_tokenizer_layers or 0) >= 1,
             f"use_tokenizer=True needs num_tokenizer_layers of 1 or more, got {self.num_tokenizer_layers}",
         )
         for pair in self.flip_pairs or []:
-            _require(len(pair) == 2, f"flip_pairs must hold pairs [left, right], got {pair}")
+            require(len(pair) == 2, f"flip_pairs must hold pairs [left, right], got {pair}")
 
     @classmethod
     def from_size(cls, size: str, task: Task | None = None, **overrides: Any) -> Sapiens2Config:
@@ -381,7 +277,7 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
         """All fields; those that transformers does not know only where they differ from their default."""
         fields = super().to_dict()
         fields.pop("_labels_given", None)
-        return _drop_defaults(fields, self.additions)
+        return drop_defaults(fields, self.additions)
 
 
 def _pair(value: int | list[int] | tuple[int, ...]) -> tuple[int, int]:

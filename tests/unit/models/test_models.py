@@ -13,7 +13,7 @@ from torch import Tensor
 import sapiens2.models as models
 import tiny_models as tiny
 from sapiens2.errors import ConfigurationError, InputError
-from sapiens2.models.tasks import flip_back
+from sapiens2.models.pose import flip_back
 
 
 def build(class_name: str, seed: int = 0, **changes: Any) -> Any:
