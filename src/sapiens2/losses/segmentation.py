@@ -108,7 +108,7 @@ def segmentation_recipe_loss(
 
     The published training divided the class-weighted cross-entropy by the number of pixels, ignored ones included;
     here it is the weighted mean of :func:`cross_entropy_loss`. The published class weights are
-    ``sapiens2.assets.part_table().loss_weights``.
+    ``sapiens2.assets.part_table().class_weights``.
 
     Args:
         logits: ``(B, C, h, w)``, C >= 2. Resized bilinearly to the size of the labels when that is another.
