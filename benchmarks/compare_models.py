@@ -4,7 +4,8 @@ usage: python -m benchmarks.compare_models [--size 0.4b] [--layers 4] [--tasks p
        [--repeats 5] [--output benchmarks/results]
 
 Both arms hold the same random weights. Times alternate arm by arm after a warm-up of each, and the order within a pair
-alternates too; the ratio is ours / transformers (below 1: ours is faster). Peak memory is the most that tensors held at
+alternates too; the ratio is ours / transformers (below 1: ours is faster). Processor time (all threads) stands beside
+wall time: it tells more on a machine that does other things too. Peak memory is the most that tensors held at
 once during the forward pass, weights not counted, as torch's allocator saw it; the resident set of a fresh process for
 each arm, less what it held before, stands beside it (some MiB of it are code that the first pass loads).
 """
@@ -73,20 +74,28 @@ def compare(task: str, size: str, layers: int | None, dtype: torch.dtype, repeat
     results = {arm: baseline.forward(x) for arm, baseline in arms.items()}  # warm-up
     difference = (results["transformers"].float() - results["ours-torch"].float()).abs().max().item()
     seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    cpu_seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
     for repeat in range(repeats):
         for arm in ARMS if repeat % 2 == 0 else reversed(ARMS):
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.process_time()
             arms[arm].forward(x)
             seconds[arm].append(time.perf_counter() - start)
-    ratios = [mine / theirs for mine, theirs in zip(seconds["ours-torch"], seconds["transformers"], strict=True)]
+            cpu_seconds[arm].append(time.process_time() - cpu_start)
     return {
         "task": task,
         "dtype": str(dtype).removeprefix("torch."),
         "median_s": {arm: round(statistics.median(values), 4) for arm, values in seconds.items()},
         "seconds": {arm: [round(value, 4) for value in values] for arm, values in seconds.items()},
-        "ratio_median": round(statistics.median(ratios), 4),
+        "ratio": paired_ratio(seconds),
+        "cpu_ratio": paired_ratio(cpu_seconds),
         "max_difference": difference,
     }
+
+
+def paired_ratio(seconds: dict[str, list[float]]) -> float:
+    """Median over the pairs of ours / transformers."""
+    pairs = zip(seconds["ours-torch"], seconds["transformers"], strict=True)
+    return round(statistics.median(mine / theirs for mine, theirs in pairs), 4)
 
 
 def peak_mib(arm: str, task: str, size: str, layers: int | None, dtype: str) -> dict[str, float]:
