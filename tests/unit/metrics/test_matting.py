@@ -114,6 +114,11 @@ def test_matting_metric__invented_person_has_no_iou():
     assert _fed(np.ones((4, 4)), np.zeros((4, 4))).compute()["mask_iou"] == 0
 
 
+def test_matting_metric__unknown_truth_does_not_count_without_a_mask():
+    figures = _fed([[0.5, 1.0, 0.9]], [[0.0, np.nan, np.inf]]).compute()
+    assert (figures["mad"], figures["pixels"]) == (0.5, 1)
+
+
 def test_matting_metric__notes_trimaps():
     metric = _fed(np.ones((2, 2)), np.ones((2, 2)), unknown_region=np.eye(2) > 0)
     assert "in 1 of 1 images only the unknown region of a trimap counts" in metric.notes()

@@ -36,6 +36,12 @@ def test_normal_metric__hand_computed():
     assert (figures["images"], figures["pixels"]) == (1, 4)
 
 
+@pytest.mark.parametrize("limit", [5, 11.25, 22.5, 30])
+def test_normal_metric__within_changes_at_its_limit(limit):
+    figures = _measured(_tilted([limit - 1e-6, limit + 1e-6, limit + 1e-6]), _straight(3))
+    assert figures[f"within_{limit:g}_deg_percent"] == pytest.approx(100 / 3)
+
+
 def test_normal_metric__perfect_is_zero_for_any_lengths():
     normals = np.random.default_rng(0).normal(size=(3, 20, 30))
     figures = _measured(normals * 7, normals / 3)

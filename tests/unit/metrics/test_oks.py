@@ -168,8 +168,8 @@ def test_oks_metric__keypoint_that_was_not_found_has_no_similarity():
     lost = _single(prediction=[[[10, 10], [math.nan, math.nan]]])
     figures = _fed([lost], [0.05, 0.05]).compute()
     assert figures["whole/oks_ar"] == pytest.approx(0.1)  # similarity 0.5 reaches the first of ten thresholds
-    all_lost = _single(prediction=[[[math.nan] * 2] * 2])
-    assert _fed([all_lost], [0.05, 0.05]).compute()["whole/oks_ap"] == 0
+    corner = _single(prediction=[[[math.nan] * 2] * 2], target=[[[0, 0], [0, 0]]])
+    assert _fed([corner], [0.05, 0.05]).compute()["whole/oks_ap"] == 0
 
 
 def test_oks_metric__person_without_truth_in_a_group_is_ignored_there():
