@@ -124,13 +124,17 @@ def check_values(sample: Sample) -> Sample:
     if sample.pointmap is not None:
         partly = np.isfinite(sample.pointmap).sum(axis=0) % 3 != 0
         _refuse(partly, sample.label("pointmap"), "have some finite coordinates and some that are not")
-        _refuse(sample.pointmap[2] <= 0, sample.label("pointmap"), "lie behind the camera (Z is not above zero)")
+        _refuse(
+            np.asarray(sample.pointmap[2] <= 0), sample.label("pointmap"), "lie behind the camera (Z is not above zero)"
+        )
     for field in ("alpha", "foreground", "albedo"):
         value = getattr(sample, field)
         if value is not None:
             _check_unit_range(sample.label(field), value, nan_allowed=field == "albedo")
     if sample.foreground is not None and sample.alpha is not None:
-        excess = (sample.foreground > sample.alpha + 1.5 / 255).any(axis=0)  # a step of 8 bits, and half of one
+        excess = np.asarray(
+            (sample.foreground > sample.alpha + 1.5 / 255).any(axis=0)
+        )  # a step of 8 bits, and half of one
         _refuse(excess, sample.label("foreground"), "are brighter than alpha: it has to be premultiplied by alpha")
     return sample
 

@@ -165,7 +165,7 @@ def collate_targets(batch: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
 
 
 def _where_known(values: NDArray[np.float32], sample: Sample) -> NDArray[np.bool_]:
-    known: NDArray[np.bool_] = np.isfinite(values).all(axis=0)
+    known = np.asarray(np.isfinite(values).all(axis=0))
     return known if sample.mask is None else known & sample.mask
 
 

@@ -39,7 +39,7 @@ def test_help__names_commands_and_exit_codes(capsys: pytest.CaptureFixture[str])
         assert word in text
 
 
-@pytest.mark.parametrize("command", ["predict", "demo", "models", "init", "convert"])
+@pytest.mark.parametrize("command", ["predict", "demo", "models", "init", "convert", "data"])
 def test_help__of_each_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     text = capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -72,7 +72,8 @@ class KeepTruth:
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
         """Forget the rest."""
         kept = {*self.truths, "mask"}
-        return replace(sample, **{name: None for name in sample.truths if name not in kept})
+        forgotten: dict[str, Any] = {name: None for name in sample.truths if name not in kept}
+        return replace(sample, **forgotten)
 
 
 def happens(rng: np.random.Generator, p: float) -> bool:

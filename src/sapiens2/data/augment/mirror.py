@@ -172,7 +172,7 @@ def _partner_name(name: str, index: Mapping[str, int], given: Mapping[str, str],
     if name in given:
         return given[name]
     published = _published_partners().get(name)
-    if published in index:
+    if published is not None and published in index:
         return published
     return faces.get(name) or _with_other_side(name)
 

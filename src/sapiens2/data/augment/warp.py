@@ -145,7 +145,7 @@ def _counting(values: NDArray[np.float32], mask: NDArray[np.bool_] | None) -> ND
 
 def _albedo(albedo: NDArray[np.float32], grid: SourceGrid) -> NDArray[np.float32]:
     """Mean over the pixels that have an albedo, where they are at least half of those read."""
-    known: NDArray[np.bool_] = np.isfinite(albedo).all(axis=0)
+    known = np.asarray(np.isfinite(albedo).all(axis=0))
     read = grid.smooth(np.concatenate([known[None].astype(np.float32), np.where(known, albedo, np.float32(0))]))
     share = read[:1]
     with np.errstate(divide="ignore", invalid="ignore"):

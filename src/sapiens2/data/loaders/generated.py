@@ -1,0 +1,163 @@
+"""The folders that ``sapiens2 synth`` writes: every kind of truth beside the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sapiens2.data.loaders.albedo import Albedos
+from sapiens2.data.loaders.class_maps import ClassMaps, read_class_list
+from sapiens2.data.loaders.coco import CocoKeypoints
+from sapiens2.data.loaders.depth import Cameras, Depths
+from sapiens2.data.loaders.folders import FolderSamples, Listing, TruthSource
+from sapiens2.data.loaders.mattes import Foregrounds, Mattes, Trimaps
+from sapiens2.data.loaders.normals import Masks, Normals
+from sapiens2.errors import InputError
+from sapiens2.types import PathLike
+
+__all__ = ["FOLDER_NAMES", "KEYPOINT_FILES", "GeneratedFolder", "People", "find_folder", "sources_in"]
+
+FOLDER_NAMES: dict[str, tuple[str, ...]] = {
+    "images": ("images", "image", "rgb"),
+    "parts": ("parts", "labels", "segmentation"),
+    "normals": ("normals", "normal"),
+    "depth": ("depth", "depths"),
+    "intrinsics": ("intrinsics", "camera_intrinsics", "intrinsics.json", "intrinsics.txt"),
+    "alpha": ("alpha", "alphas", "mattes"),
+    "foreground": ("foreground", "foregrounds"),
+    "trimap": ("trimap", "trimaps"),
+    "albedo": ("albedo", "albedos"),
+    "masks": ("masks", "mask"),
+}
+"""Kinds of truth, and the names that their folders (or files) can have below the root."""
+
+KEYPOINT_FILES = ("keypoints.json", "annotations.json", "annotations/*.json")
+"""Where COCO files are looked for below the root."""
+
+
+@dataclass(frozen=True)
+class People:
+    """Boxes and keypoints of all people of each picture, from a COCO file.
+
+    Attributes:
+        folder: The file.
+        images: Folder of the pictures.
+        strict: Whether any problem is an error.
+    """
+
+    folder: Path
+    images: Path
+    strict: bool = True
+    coco: CocoKeypoints = field(init=False, repr=False)
+    _index: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        coco = CocoKeypoints(self.images, self.folder, per_person=False, strict=self.strict)
+        object.__setattr__(self, "coco", coco)
+        object.__setattr__(self, "_index", {coco.image_path(i).stem: i for i in range(len(coco))})
+
+    def listing(self) -> Listing:
+        """Pictures that the file lists, by stem."""
+        files = {stem: self.coco.image_path(index) for stem, index in self._index.items()}
+        return Listing(files, self.coco.problems)
+
+    def read(self, stem: str) -> dict[str, Any]:
+        """Read ``boxes_xywh`` and ``keypoints``; no rows where there is nobody."""
+        people = self.coco.people_of(self.coco.image_id(self._index[stem]))
+        count = len(self.coco.keypoint_names)
+        return {
+            "boxes_xywh": np.array([person.box_xywh for person in people], np.float32).reshape(-1, 4),
+            "keypoints": np.array([person.keypoints for person in people], np.float32).reshape(-1, count, 3),
+        }
+
+
+class GeneratedFolder(FolderSamples):
+    """Pictures with every kind of truth that lies beside them, one sample per picture.
+
+    Args:
+        root: Folder with ``images`` and any of ``parts``, ``normals``, ``depth`` with ``intrinsics``, ``alpha`` with
+            ``foreground``, ``albedo`` and ``keypoints.json``.
+        truths: Kinds to read; None for all that are there. Reading fewer is quicker.
+        strict: As for :class:`~sapiens2.data.loaders.folders.FolderSamples`.
+
+    Raises:
+        InputError: As for the base class, or a kind is asked for that is not there.
+    """
+
+    def __init__(self, root: PathLike, truths: Sequence[str] | None = None, *, strict: bool = True) -> None:
+        images = find_folder(root, "images")
+        if images is None:
+            raise InputError(f"There is no folder of pictures in {root}; expected {FOLDER_NAMES['images']}.")
+        found = sources_in(root, strict=strict, kinds=truths)
+        if missing := sorted(set(truths or ()) - set(found)):
+            raise InputError(f"There are no {', '.join(missing)} in {root}; it has {', '.join(found) or 'no truth'}.")
+        super().__init__(images, [source for sources in found.values() for source in sources], strict=strict)
+
+
+def find_folder(root: PathLike, kind: str) -> Path | None:
+    """Find the folder (or file) of a kind of truth below a root, or None.
+
+    Args:
+        root: The root.
+        kind: A key of :data:`FOLDER_NAMES`.
+    """
+    candidates = (Path(root) / name for name in FOLDER_NAMES[kind])
+    return next((path for path in candidates if path.exists()), None)
+
+
+def sources_in(
+    root: PathLike, *, strict: bool = True, kinds: Sequence[str] | None = None
+) -> dict[str, list[TruthSource]]:
+    """Find the kinds of truth below a root.
+
+    Args:
+        root: The root.
+        strict: Passed on to the reader of keypoints.
+        kinds: Those to look for: parts, normals, depth, alpha, trimap, albedo, masks, keypoints; None for all.
+
+    Returns:
+        Kind -> readers. Depth comes with its cameras, alpha with its foregrounds; trimaps only where there is no alpha.
+
+    Raises:
+        InputError: A folder is there without what it needs: depth without intrinsics.
+    """
+    wanted = (
+        {"parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints"} if kinds is None else kinds
+    )
+    found: dict[str, list[TruthSource]] = {}
+
+    def place(kind: str) -> Path | None:
+        return find_folder(root, kind) if kind in wanted else None
+
+    if folder := place("parts"):
+        found["parts"] = [ClassMaps(folder, _class_names(Path(root)))]
+    if folder := place("normals"):
+        found["normals"] = [Normals(folder)]
+    if folder := place("depth"):
+        cameras = find_folder(root, "intrinsics")
+        if cameras is None:
+            raise InputError(f"{folder} has depth, and there are no camera matrices: expected {root}/intrinsics.")
+        found["depth"] = [Depths(folder), Cameras(cameras)]
+    if folder := place("alpha"):
+        colours = find_folder(root, "foreground")
+        found["alpha"] = [Mattes(folder), *([] if colours is None else [Foregrounds(colours)])]
+    elif folder := place("trimap"):
+        found["trimap"] = [Trimaps(folder)]
+    if folder := place("albedo"):
+        found["albedo"] = [Albedos(folder)]
+    if folder := place("masks"):
+        found["masks"] = [Masks(folder)]
+    images = find_folder(root, "images")
+    files = [path for pattern in KEYPOINT_FILES for path in sorted(Path(root).glob(pattern))]
+    if "keypoints" in wanted and images is not None and len(files) == 1:
+        found["keypoints"] = [People(files[0], images, strict)]
+    return found
+
+
+def _class_names(root: Path) -> tuple[str, ...] | None:
+    files = [root / name for name in ("classes.txt", "classes.json")]
+    return next((read_class_list(file) for file in files if file.is_file()), None)

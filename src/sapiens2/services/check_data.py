@@ -1,0 +1,189 @@
+"""Looking through a folder of training data: what is there, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sapiens2.data.loaders.coco import CocoKeypoints
+from sapiens2.data.loaders.folders import FolderSamples, TruthSource
+from sapiens2.data.loaders.generated import FOLDER_NAMES, KEYPOINT_FILES, People, find_folder, sources_in
+from sapiens2.data.sample import IGNORE_LABEL
+from sapiens2.errors import InputError
+from sapiens2.types import PathLike
+
+__all__ = ["DataReport", "check_data"]
+
+_KINDS = ("parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints")
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """What was found in a folder.
+
+    Attributes:
+        root: The folder.
+        kinds: Kinds of truth that were recognised.
+        counts: What was counted -> how often.
+        notes: What is left out on purpose or not read.
+        faults: One message for each fault: the file, and what is wrong with it.
+    """
+
+    root: Path
+    kinds: tuple[str, ...]
+    counts: dict[str, int]
+    notes: tuple[str, ...]
+    faults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        return {
+            "root": str(self.root),
+            "kinds": list(self.kinds),
+            "counts": self.counts,
+            "notes": list(self.notes),
+            "faults": list(self.faults),
+        }
+
+
+def check_data(root: PathLike, *, on_read: Callable[[int, int], None] | None = None) -> DataReport:
+    """Recognise the layout of a folder, read every file of it and collect every fault.
+
+    Pictures lie in ``images`` (or ``rgb``), and truth beside it: ``parts`` or ``labels`` with ``classes.txt``,
+    ``normals``, ``depth`` with ``intrinsics``, ``alpha`` with ``foreground``, ``trimap``, ``albedo``, ``masks``; and
+    ``keypoints.json`` or ``annotations/*.json``, whose pictures may also lie in a folder that its name names.
+
+    Args:
+        root: The folder.
+        on_read: Called with the number of pictures that have been read and of all.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: There is no such folder, or nothing in it that is recognised.
+    """
+    folder = Path(root)
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    faults: list[str] = []
+    notes: list[str] = []
+    counts: Counter[str] = Counter()
+    sources = _sources(folder, faults)
+    images = find_folder(folder, "images")
+    coco_files = [] if "keypoints" in sources else _coco_files(folder)
+    if not sources and not coco_files and not faults:
+        names = ", ".join(names[0] for names in FOLDER_NAMES.values())
+        raise InputError(
+            f"{folder} has nothing that is recognised; expected pictures in {folder / 'images'} and truth beside it: "
+            f"{names}, or {', '.join(KEYPOINT_FILES)}."
+        )
+    if sources and images is None:
+        faults.append(f"{folder}: there is no folder of pictures; expected one of {', '.join(FOLDER_NAMES['images'])}")
+    elif sources and images is not None:
+        _check_folders(images, [own for group in sources.values() for own in group], counts, faults, on_read)
+    for group in sources.values():
+        for source in group:
+            notes += _coco_notes(source.coco) if isinstance(source, People) else []
+    for file in coco_files:
+        _check_coco(folder, file, counts, notes, faults, on_read)
+    if "alpha" in sources and (trimap := find_folder(folder, "trimap")):
+        notes.append(f"{trimap} was not read, since there is alpha")
+    kinds = (*sources, *(["keypoints"] if coco_files else []))
+    return DataReport(folder, kinds, dict(counts), tuple(notes), tuple(dict.fromkeys(faults)))
+
+
+def _sources(folder: Path, faults: list[str]) -> dict[str, list[TruthSource]]:
+    """Readers of each kind; a kind that cannot even be opened is a fault, and the others go on."""
+    found: dict[str, list[TruthSource]] = {}
+    for kind in _KINDS:
+        try:
+            found |= sources_in(folder, strict=False, kinds=[kind])
+        except InputError as error:
+            faults.append(str(error))
+    if "alpha" in found:
+        found.pop("trimap", None)
+    return found
+
+
+def _coco_files(folder: Path) -> list[Path]:
+    files = [file for pattern in KEYPOINT_FILES for file in sorted(folder.glob(pattern))]
+    # With one file beside `images` the folders are read together; if that failed, the fault has been noted.
+    return [] if len(files) == 1 and find_folder(folder, "images") else files
+
+
+def _check_folders(
+    images: Path,
+    sources: list[TruthSource],
+    counts: Counter[str],
+    faults: list[str],
+    on_read: Callable[[int, int], None] | None,
+) -> None:
+    try:
+        samples = FolderSamples(images, sources, strict=False)
+    except InputError as error:
+        faults.append(str(error))
+        return
+    faults += samples.problems
+    classes: set[int] = set()
+    stems = samples.all_stems()
+    for index, stem in enumerate(stems, start=1):
+        fields, found = samples.examine(stem)
+        faults += found
+        classes |= _count(fields, counts)
+        if on_read is not None:
+            on_read(index, len(stems))
+    if "parts" in counts:
+        counts["classes seen"] = len(classes - {IGNORE_LABEL})
+
+
+def _count(fields: dict[str, Any], counts: Counter[str]) -> set[int]:
+    """Count what a picture has, and give its classes."""
+    for name in fields:
+        if name not in ("boxes_xywh", "keypoints", "intrinsics"):
+            counts["pictures" if name == "image" else name.removeprefix("straight_")] += 1
+    if "keypoints" in fields:
+        counts["people"] += len(fields["keypoints"])
+        counts["visible keypoints"] += int((fields["keypoints"][..., 2] > 0).sum())
+    return set(np.unique(fields["parts"]).tolist()) if "parts" in fields else set()
+
+
+def _check_coco(
+    folder: Path,
+    file: Path,
+    counts: Counter[str],
+    notes: list[str],
+    faults: list[str],
+    on_read: Callable[[int, int], None] | None,
+) -> None:
+    try:
+        samples = CocoKeypoints(_images_of(folder, file), file, per_person=False, strict=False)
+    except InputError as error:
+        faults.append(str(error))
+        return
+    faults += samples.problems
+    notes += _coco_notes(samples)
+    for index in range(len(samples)):
+        try:
+            sample = samples[index]
+        except InputError as error:
+            faults.append(str(error))
+        else:
+            _count({"image": sample.image, "keypoints": sample.keypoints}, counts)
+        if on_read is not None:
+            on_read(index + 1, len(samples))
+
+
+def _images_of(folder: Path, file: Path) -> Path:
+    """Folder of a file's pictures: one that its name names, as COCO has it, else ``images``, else the root."""
+    named = [own for own in sorted(folder.iterdir()) if own.is_dir() and own.name in file.stem]
+    return named[0] if named else find_folder(folder, "images") or folder
+
+
+def _coco_notes(samples: CocoKeypoints) -> list[str]:
+    return [f"{samples.annotation_file}: {count} {what}" for what, count in samples.notes.items()]
