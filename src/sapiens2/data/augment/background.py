@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sapiens2.data.augment.lab import lab_to_srgb, srgb_to_lab
 from sapiens2.data.sample import Sample
 from sapiens2.errors import InputError
 from sapiens2.geometry import resize_image
@@ -22,9 +23,6 @@ Floats: TypeAlias = NDArray[np.float32]
 
 _LEAST_PIXELS = 16
 _LEAST_DEVIATION = 0.5  # of Lab units; a flat colour has no contrast that could be transferred
-_TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]], np.float32)
-_WHITE = np.array([0.9505, 1.0, 1.089], np.float32)
-_EDGE = 6 / 29
 _SOLID = 0.5
 
 
@@ -84,10 +82,10 @@ def transfer_colours(pixels: Floats, like: Floats, counted: NDArray[np.bool_] | 
     counted = np.ones(len(pixels), np.bool_) if counted is None else counted
     if min(int(counted.sum()), len(like)) < _LEAST_PIXELS:
         return pixels
-    lab, other = _lab(pixels), _lab(like)
+    lab, other = srgb_to_lab(pixels), srgb_to_lab(like)
     own, wanted = lab[counted].std(axis=0), other.std(axis=0)
     spread = np.where(own < _LEAST_DEVIATION, 1, wanted / np.maximum(own, _LEAST_DEVIATION))
-    return _rgb((lab - lab[counted].mean(axis=0)) * spread + other.mean(axis=0))
+    return lab_to_srgb((lab - lab[counted].mean(axis=0)) * spread + other.mean(axis=0))
 
 
 def _alpha(sample: Sample) -> Floats:
@@ -124,24 +122,3 @@ def _covering(path: Path, size_hw: SizeHW, rng: np.random.Generator) -> Floats:
     top, left = (int(rng.integers(0, old - new + 1)) for old, new in zip(scaled_hw, size_hw, strict=True))
     window = resized[:, top : top + size_hw[0], left : left + size_hw[1]]
     return window.permute(1, 2, 0).float().numpy()
-
-
-def _lab(rgb: Floats) -> Floats:
-    """CIE Lab (D65) of sRGB ``(N, 3)``, 0..255."""
-    value = rgb / np.float32(255)
-    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-    ratio = linear @ _TO_XYZ.T / _WHITE
-    root = np.where(ratio > _EDGE**3, np.cbrt(ratio), ratio / (3 * _EDGE**2) + 4 / 29)
-    lightness = 116 * root[:, 1] - 16
-    lab = [lightness, 500 * (root[:, 0] - root[:, 1]), 200 * (root[:, 1] - root[:, 2])]
-    return np.stack(lab, axis=1).astype(np.float32)
-
-
-def _rgb(lab: Floats) -> Floats:
-    """SRGB ``(N, 3)``, 0..255, of CIE Lab; colours that sRGB does not have are clipped."""
-    middle = (lab[:, 0] + 16) / 116
-    root = np.stack([middle + lab[:, 1] / 500, middle, middle - lab[:, 2] / 200], axis=1)
-    ratio = np.where(root > _EDGE, root**3, 3 * _EDGE**2 * (root - 4 / 29))
-    linear = ((ratio * _WHITE) @ np.linalg.inv(_TO_XYZ).T).clip(0, 1)
-    value = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return (value * 255).clip(0, 255).astype(np.float32)

@@ -23,6 +23,9 @@ _OTHER_SIDE = {"left": "right", "right": "left", "l": "r", "r": "l"}
 _SIDE = re.compile(r"(?<![a-z])(left|right|l|r)(?![a-z])", re.IGNORECASE)
 _CAMEL_SIDE = re.compile(r"(?:^|(?<=[a-z\d_]))([Ll]eft|[Rr]ight)(?=[A-Z\d_]|$)")
 
+# A letter that is no word of its own: `LShoulder`, `ShoulderL`. It counts only if that turns one name into another.
+_LOOSE_SIDE = re.compile(r"^([LlRr])(?=[A-Z])|(?<=[a-z\d])([LR])$")
+
 _FACE_NAME = re.compile(r"face[-_ ]?(\d+)", re.IGNORECASE)
 _FACE_POINTS = 68
 # Partners in the 68 points of iBUG's face scheme, which COCO-WholeBody uses: they are numbered, not named by side.
@@ -122,7 +125,8 @@ def mirror_partners(names: Sequence[str], *, pairs: Sequence[tuple[str, str]] = 
 
     In this order: the pairs given; the tables of the published models, where some partners do not look alike; the
     numbered 68 points of a face, if all are there; the name with left and right exchanged, as words (``left``, ``R``)
-    or in camel case. A name that has no side mirrors to itself.
+    or in camel case, or as a single letter (``LShoulder``) if the result is in the list. A name that has no side
+    mirrors to itself: of names that are mere numbers, give the pairs.
 
     Args:
         names: Unique names.
@@ -174,12 +178,16 @@ def _partner_name(name: str, index: Mapping[str, int], given: Mapping[str, str],
     published = _published_partners().get(name)
     if published is not None and published in index:
         return published
-    return faces.get(name) or _with_other_side(name)
+    if name in faces:
+        return faces[name]
+    loose = _with_other_side(name, _LOOSE_SIDE)
+    if loose != name and loose in index:
+        return loose
+    return _with_other_side(name, _SIDE if _SIDE.search(name) else _CAMEL_SIDE)
 
 
-def _with_other_side(name: str) -> str:
-    pattern = _SIDE if _SIDE.search(name) else _CAMEL_SIDE
-    return pattern.sub(lambda match: _in_case_of(match[1], _OTHER_SIDE[match[1].lower()]), name)
+def _with_other_side(name: str, pattern: re.Pattern[str]) -> str:
+    return pattern.sub(lambda match: _in_case_of(match[0], _OTHER_SIDE[match[0].lower()]), name)
 
 
 def _in_case_of(model: str, word: str) -> str:
