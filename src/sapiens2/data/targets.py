@@ -44,13 +44,16 @@ class Targets:
     Attributes:
         task: The task.
         processor: Gives the size, the normalisation and the heatmaps' stride and sigma.
+        label_stride: Pixels of the input per pixel of the labels, for models whose head ends before the full size.
+            Heatmaps have the processor's.
 
     Raises:
-        ConfigurationError: The processor has no fixed size, or crops.
+        ConfigurationError: The processor has no fixed size, or crops; or the stride does not divide the size.
     """
 
     task: Task
     processor: Sapiens2ImageProcessor = field(default_factory=Sapiens2ImageProcessor, repr=False)
+    label_stride: int = 1
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -61,6 +64,8 @@ class Targets:
                 f"The processor has size {size} and do_center_crop={self.processor.do_center_crop}; targets need "
                 "size={'height': ..., 'width': ...} without a centre crop."
             )
+        if self.label_stride < 1 or any(side % self.label_stride for side in self.size_hw):
+            raise ConfigurationError(f"label_stride is {self.label_stride}; expected a divisor of {self.size_hw}.")
 
     @property
     def size_hw(self) -> SizeHW:
@@ -77,12 +82,12 @@ class Targets:
             - pose: heatmaps ``(K, h, w)``, with ``label_weights`` ``(K,)``;
             - seg: class ids ``(H, W)`` int64;
             - normal: unit vectors ``(3, H, W)``, with ``label_mask`` ``(H, W)`` bool;
-            - pointmap: canonical points ``(3, H, W)``, with ``label_mask``, ``label_scales`` ``(1,)`` and
-              ``label_intrinsics`` ``(3, 3)`` of the input;
+            - pointmap: canonical points ``(3, H, W)``, with ``label_mask``, ``label_scales`` ``(1,)``, from the focal
+              length in pixels of the input, and ``label_intrinsics`` ``(3, 3)`` in pixels of the labels;
             - matting: premultiplied RGB and alpha ``(4, H, W)``, with ``label_mask``;
             - albedo: sRGB ``(3, H, W)``, with ``label_mask``.
 
-            Maps are zero where the mask is false.
+            Maps are zero where the mask is false, and smaller than the input by ``label_stride``.
 
         Raises:
             InputError: The sample lacks the truth of the task; or, for poses, has not one person.
@@ -95,7 +100,8 @@ class Targets:
             )
         fitted = self._fitted(sample)
         values = self.processor(fitted.image, do_resize=False, do_pad=False, return_tensors="pt")
-        return {"pixel_values": values["pixel_values"][0], **self._labels(fitted)}
+        labels = self._heatmaps(fitted) if self.task == "pose" else self._maps(fitted)
+        return {"pixel_values": values["pixel_values"][0], **labels}
 
     def _fitted(self, sample: Sample) -> Sample:
         if sample.size_hw == self.size_hw:
@@ -106,9 +112,11 @@ class Targets:
         fit = whole.letterboxed(self.size_hw) if self.processor.do_pad else whole.resized(self.size_hw)
         return warp_sample(sample, fit)
 
-    def _labels(self, sample: Sample) -> dict[str, Tensor]:
-        if self.task == "pose":
-            return self._heatmaps(sample)
+    def _maps(self, fitted: Sample) -> dict[str, Tensor]:
+        sample = fitted
+        if self.label_stride > 1:
+            height, width = (side // self.label_stride for side in self.size_hw)
+            sample = warp_sample(fitted, Affine.identity(self.size_hw).resized((height, width)))
         if self.task == "seg":
             assert sample.parts is not None
             return {"labels": torch.from_numpy(sample.parts.astype(np.int64))}
@@ -118,7 +126,8 @@ class Targets:
             mask = np.ones(sample.size_hw, np.bool_) if sample.mask is None else sample.mask
             return _masked(np.concatenate([sample.foreground, sample.alpha[None]]), mask)
         if self.task == "pointmap":
-            return _canonical(sample)
+            assert fitted.intrinsics is not None
+            return _canonical(sample, float(canonical_scale(float(fitted.intrinsics[0, 0]))))
         values = sample.normals if self.task == "normal" else sample.albedo
         assert values is not None
         return _masked(values, _where_known(values, sample))
@@ -169,10 +178,9 @@ def _where_known(values: NDArray[np.float32], sample: Sample) -> NDArray[np.bool
     return known if sample.mask is None else known & sample.mask
 
 
-def _canonical(sample: Sample) -> dict[str, Tensor]:
+def _canonical(sample: Sample, scale: float) -> dict[str, Tensor]:
     assert sample.pointmap is not None
     assert sample.intrinsics is not None
-    scale = float(canonical_scale(float(sample.intrinsics[0, 0])))
     return {
         **_masked(sample.pointmap * np.float32(scale), _where_known(sample.pointmap, sample)),
         "label_scales": torch.tensor([scale], dtype=torch.float32),

@@ -105,11 +105,8 @@ class HubRows(Dataset[Sample]):
             return {"parts": as_parts(values, len(self.class_names), name)}
         if field == "depth":
             return {"depth": as_depth(values, name, unit_m=self.unit_m)}
-        if field == "boxes":
-            return {"boxes_xywh": values.astype(np.float32).reshape(-1, 4)}
-        if field == "keypoints":
-            people = len(values)
-            return {"keypoints": values.astype(np.float32).reshape(people, -1, 3)}
+        if field in ("boxes", "keypoints"):
+            return _people(field, values.astype(np.float32), name)
         maps = {
             "normals": as_normals,
             "alpha": as_alpha,
@@ -141,6 +138,21 @@ def _numbers(value: Any, name: str) -> NDArray[Any]:
     if values.dtype.kind not in "buif":
         raise InputError(f"{name} holds no numbers but {values.dtype}.")
     return values
+
+
+def _people(field: str, values: NDArray[np.float32], name: str) -> dict[str, Any]:
+    """``(N, 4)`` boxes or ``(N, K, 3)`` keypoints; an empty list is nobody."""
+    if field == "boxes":
+        if values.size and (values.ndim != 2 or values.shape[1] != 4):
+            raise InputError(f"{name} has shape {values.shape}; expected (people, 4).")
+        return {"boxes_xywh": values.reshape(-1, 4)}
+    if values.ndim == 2 and values.shape[1] % 3 == 0:
+        values = values.reshape(len(values), values.shape[1] // 3, 3)
+    if values.shape == (0,):
+        values = values.reshape(0, 0, 3)
+    if values.ndim != 3 or values.shape[2] != 3:
+        raise InputError(f"{name} has shape {values.shape}; expected (people, keypoints, 3).")
+    return {"keypoints": values}
 
 
 def _opened(value: Mapping[str, Any], name: str) -> Image.Image:
