@@ -82,10 +82,19 @@ class HalfBody:
         return cls(upper, lower, p=p)
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
-        """Replace the box, or not."""
+        """Replace the box, or not.
+
+        Raises:
+            InputError: There are no keypoints, or fewer than the halves were built for.
+        """
         if not happens(rng, self.p):
             return sample
         boxes, keypoints = _people(sample)
+        if max((*self.upper, *self.lower), default=-1) >= keypoints.shape[1]:
+            raise InputError(
+                f"{sample.label('keypoints')}: {keypoints.shape[1]} keypoints, and the halves are those of a longer "
+                "list. Build them from the names of these keypoints with HalfBody.from_names."
+            )
         changed = [self._half(box, points, rng) for box, points in zip(boxes, keypoints, strict=True)]
         return replace(sample, boxes_xywh=np.array(changed, np.float32).reshape(-1, 4))
 

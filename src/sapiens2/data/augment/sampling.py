@@ -54,8 +54,8 @@ class SourceGrid:
             (near_x >= 0) & (near_x < source_width) & (near_y >= 0) & (near_y < source_height)
         )
         self._x, self._y = x, y  # (h, w) float64
-        self._column = np.clip(near_x, 0, source_width - 1).astype(np.intp)
-        self._row = np.clip(near_y, 0, source_height - 1).astype(np.intp)
+        column = np.clip(near_x, 0, source_width - 1).astype(np.intp)
+        self._flat = np.clip(near_y, 0, source_height - 1).astype(np.intp) * source_width + column
 
     def nearest(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
         """Take the nearest pixel.
@@ -67,7 +67,8 @@ class SourceGrid:
         Returns:
             ``(..., h, w)`` of the same dtype.
         """
-        taken = values[..., self._row, self._column]
+        pixels = np.ascontiguousarray(values).reshape(*values.shape[:-2], -1)
+        taken = np.take(pixels, self._flat, axis=-1)
         return taken if self.inside.all() else np.where(self.inside, taken, np.asarray(fill, values.dtype))
 
     def smooth(self, values: NDArray[Any], *, chosen: Filter = "antialias") -> NDArray[Any]:
