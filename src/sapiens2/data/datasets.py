@@ -86,6 +86,11 @@ class AugmentedSamples(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.samples)
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that samples are drawn for."""
+        return int(self._epoch)
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch; accelerate, and so ``Trainer``, calls this."""
         self._epoch.fill_(epoch)
@@ -99,7 +104,7 @@ class AugmentedSamples(Dataset[Any]):
         """
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} of {len(self)} samples")
-        rng = np.random.default_rng([self.seed, int(self._epoch), index % len(self)])
+        rng = np.random.default_rng([self.seed, self.epoch, index % len(self)])
         faults: dict[str, str] = {}
         for attempt in range(self.tries):
             chosen = index if attempt < (self.tries + 1) // 2 else int(rng.integers(len(self)))

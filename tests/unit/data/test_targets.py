@@ -240,6 +240,7 @@ def test_augmented__rejection_is_never_silent(truth: Sample) -> None:
         (Acceptance(min_valid_pixels=100_000), "pixels with truth, fewer than 100000"),
         (Acceptance(max_valid_share=0.5), r"86.7% of its pixels have truth, more than 50.0%"),
         (Acceptance(min_canonical_depth=30.0), "nearest point has a canonical depth of"),
+        (Acceptance(min_albedo_spread=0.9), "its albedo varies by 0.2"),
         (Acceptance(min_visible_keypoints=400), "308 visible keypoints, fewer than 400"),
     ],
 )
@@ -248,6 +249,8 @@ def test_acceptance__says_why(limits: Acceptance, message: str, truth: Sample) -
 
     assert re.search(message, limits.fault(truth) or "")
     assert Acceptance().fault(truth) is None
+    nothing = replace(truth, mask=np.zeros(truth.size_hw, bool))
+    assert Acceptance(min_canonical_depth=1.0, min_albedo_spread=0.5).fault(nothing) is None
 
 
 def test_acceptance__counts_pixels_not_values(truth: Sample) -> None:
@@ -277,7 +280,7 @@ def test_trainer__trains_on_augmented_samples(task: Task, truth: Sample, tmp_pat
     arguments = TrainingArguments(
         str(tmp_path),
         per_device_train_batch_size=2,
-        max_steps=2,
+        num_train_epochs=1.5,
         report_to="none",
         use_cpu=True,
         disable_tqdm=True,
@@ -288,5 +291,6 @@ def test_trainer__trains_on_augmented_samples(task: Task, truth: Sample, tmp_pat
     trainer = Trainer(model, arguments, train_dataset=data, data_collator=collate_targets)
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    assert len(losses) == 2
+    assert len(losses) == 3
     assert all(np.isfinite(loss) and loss > 0 for loss in losses)
+    assert data.epoch == 1  # the Trainer has told the data set

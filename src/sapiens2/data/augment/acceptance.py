@@ -23,6 +23,7 @@ class Acceptance:
         max_valid_share: Largest share of pixels with truth in these maps: if nearly all have it, the mask is suspect.
         min_canonical_depth: Least depth in the canonical frame, focal length 768 px.
         min_visible_keypoints: Least number of visible keypoints.
+        min_albedo_spread: Least standard deviation of the albedo, in the channel where it is largest.
     """
 
     min_labelled_share: float | None = None
@@ -30,6 +31,7 @@ class Acceptance:
     max_valid_share: float | None = None
     min_canonical_depth: float | None = None
     min_visible_keypoints: int | None = None
+    min_albedo_spread: float | None = None
 
     def fault(self, sample: Sample) -> str | None:
         """Say which limit a sample breaks, or None."""
@@ -51,10 +53,15 @@ class Acceptance:
             return f"{int(valid.sum())} pixels with truth, fewer than {self.min_valid_pixels}"
         if self.max_valid_share is not None and valid.mean() > self.max_valid_share:
             return f"{valid.mean():.1%} of its pixels have truth, more than {self.max_valid_share:.1%}"
-        if self.min_canonical_depth is not None and sample.pointmap is not None and sample.intrinsics is not None:
+        if self.min_canonical_depth is not None and sample.pointmap is not None and valid.any():
+            assert sample.intrinsics is not None
             nearest = float(sample.pointmap[2][valid].min()) * CANONICAL_FOCAL_PX / float(sample.intrinsics[0, 0])
             if nearest < self.min_canonical_depth:
                 return f"its nearest point has a canonical depth of {nearest:.3g}, below {self.min_canonical_depth}"
+        if self.min_albedo_spread is not None and sample.albedo is not None and valid.any():
+            spread = float(sample.albedo[:, valid].std(axis=1).max())
+            if spread < self.min_albedo_spread:
+                return f"its albedo varies by {spread:.3g} only, less than {self.min_albedo_spread}"
         return None
 
 

@@ -52,7 +52,7 @@ _LIMITS: dict[Task, Acceptance] = {
     "normal": _VALID,
     "pointmap": Acceptance(min_valid_pixels=16, max_valid_share=0.96, min_canonical_depth=0.04),
     "matting": Acceptance(),
-    "albedo": _VALID,
+    "albedo": Acceptance(min_valid_pixels=16, max_valid_share=0.96, min_albedo_spread=0.02),
 }
 
 
