@@ -19,6 +19,8 @@ from sapiens2.types import PathLike
 
 __all__ = ["DataReport", "check_data"]
 
+_EMPTY = "pictures with empty "
+
 _KINDS = ("parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints")
 
 
@@ -86,7 +88,7 @@ def check_data(root: PathLike, *, on_read: Callable[[int, int], None] | None = N
     if sources and images is None:
         faults.append(f"{folder}: there is no folder of pictures; expected one of {', '.join(FOLDER_NAMES['images'])}")
     elif sources and images is not None:
-        _check_folders(images, [own for group in sources.values() for own in group], counts, faults, on_read)
+        _check_folders(images, [own for group in sources.values() for own in group], counts, notes, faults, on_read)
     for group in sources.values():
         for source in group:
             notes += _coco_notes(source.coco) if isinstance(source, People) else []
@@ -121,6 +123,7 @@ def _check_folders(
     images: Path,
     sources: list[TruthSource],
     counts: Counter[str],
+    notes: list[str],
     faults: list[str],
     on_read: Callable[[int, int], None] | None,
 ) -> None:
@@ -138,6 +141,8 @@ def _check_folders(
         classes |= _count(fields, counts)
         if on_read is not None:
             on_read(index, len(stems))
+    empty = [name for name in counts if name.startswith(_EMPTY)]
+    notes += [f"{counts.pop(name)} {name}" for name in empty]
     if "parts" in counts:
         counts["classes seen"] = len(classes - {IGNORE_LABEL})
 
@@ -147,6 +152,8 @@ def _count(fields: dict[str, Any], counts: Counter[str]) -> set[int]:
     for name in fields:
         if name not in ("boxes_xywh", "keypoints", "intrinsics"):
             counts["pictures" if name == "image" else name.removeprefix("straight_")] += 1
+        if name in ("parts", "normals", "depth", "alpha") and not np.nan_to_num(fields[name]).any():
+            counts[_EMPTY + name] += 1
     if "keypoints" in fields:
         counts["people"] += len(fields["keypoints"])
         counts["visible keypoints"] += int((fields["keypoints"][..., 2] > 0).sum())

@@ -56,6 +56,15 @@ def test_data_check__every_fault_with_its_file(root: Path, capsys: pytest.Captur
     assert f"{len(faults)} faults in" in output.err
 
 
+def test_data_check__pictures_of_nobody_are_noted(root: Path) -> None:
+    made.save_picture(root / "alpha" / "c.png", np.zeros((6, 8), np.uint8))
+    made.save_picture(root / "foreground" / "c.png", np.zeros((6, 8, 3), np.uint8))
+    np.savez(root / "depth" / "c.npz", depth=np.zeros((6, 8), np.float32))
+    report = check_data(root)
+    assert report.faults == ()
+    assert set(report.notes) == {"1 pictures with empty depth", "1 pictures with empty alpha"}
+
+
 def test_data_check__json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "albedo" / "a.png").write_bytes(b"")
     assert main(["data", "check", str(root), "--json"]) == 1

@@ -88,7 +88,7 @@ def as_normals(values: NDArray[Any], name: str, *, signs: Sequence[int] = (1, 1,
 
 
 def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) -> Floats:
-    """Depth along z ``(H, W)`` in metres; NaN where it is not finite or not above zero.
+    """Depth along z ``(H, W)`` in metres; NaN where it is zero or not finite.
 
     Args:
         values: ``(H, W)``, ``(H, W, 1)`` or ``(1, H, W)``.
@@ -96,17 +96,16 @@ def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) ->
         unit_m: Metres per unit; may be None for floats, which are metres then.
 
     Raises:
-        InputError: Another shape, whole numbers without a unit, or no depth at all.
+        InputError: Another shape, whole numbers without a unit, or depths below zero.
     """
     depth = _one_channel(values, name)
     if unit_m is None and depth.dtype.kind != "f":
         raise InputError(f"{name} has whole numbers ({depth.dtype}); say what they are: unit_m=0.001 for millimetres.")
-    with np.errstate(invalid="ignore", over="ignore"):
-        metres = (depth * (1.0 if unit_m is None else unit_m)).astype(np.float32)
-        known = np.isfinite(metres) & (metres > 0)
-    if not known.any():
-        raise InputError(f"{name} has no depth above zero.")
-    return np.where(known, metres, np.float32(np.nan))
+    metres = depth.astype(np.float64) * (1.0 if unit_m is None else unit_m)
+    known = np.isfinite(metres)
+    if negative := int((metres[known] < 0).sum()):
+        raise InputError(f"{name} has {negative} depths below zero; expected Z ahead of the camera, 0 or NaN for none.")
+    return np.where(known & (metres > 0), metres, np.nan).astype(np.float32)
 
 
 def as_mask(values: NDArray[Any], name: str) -> Mask:

@@ -163,6 +163,27 @@ def test_depth__units_and_forms_of_cameras(root: Path) -> None:
         np.testing.assert_array_equal(sample.intrinsics, made.intrinsics())
 
 
+def test_depth__nothing_there_is_no_fault(root: Path) -> None:
+    np.savez(root / "depth" / "a.npz", depth=np.zeros((6, 8), np.float16))
+    assert np.isnan(depths(root)[0].pointmap).all()
+
+
+def test_depth__exr(root: Path) -> None:
+    exr = pytest.importorskip("OpenEXR", reason="OpenEXR, of the extra test, is not installed")
+    for stem in made.STEMS:
+        (root / "depth" / f"{stem}.npz").unlink()
+        header = {"compression": exr.ZIP_COMPRESSION, "type": exr.scanlineimage}
+        channels = {"Z": made.depth(), "RGB": np.zeros((6, 8, 3), np.float16)}
+        exr.File(header, channels).write(str(root / "depth" / f"{stem}.exr"))
+    np.testing.assert_allclose(depths(root)[0].pointmap[2], made.depth())
+
+
+def test_mattes__16_bits(root: Path) -> None:
+    for stem in made.STEMS:
+        made.save_picture(root / "alpha" / f"{stem}.png", made.alpha().astype(np.uint16) * 257)
+    np.testing.assert_allclose(mattes(root)[0].alpha, made.alpha() / 255, atol=1e-6)
+
+
 def test_mattes__foreground_is_premultiplied(root: Path) -> None:
     sample = mattes(root)[0]
     np.testing.assert_allclose(sample.alpha, made.alpha() / 255, atol=1e-6)
@@ -310,7 +331,7 @@ def test_broken__class_out_of_range(root: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "array", "message"),
     [
-        ("depth", np.full((6, 8), np.nan), "has no depth above zero"),
+        ("depth", np.full((6, 8), -2.0), "has 48 depths below zero; expected Z ahead"),
         ("depth", np.ones((6, 8, 2)), r"has shape \(6, 8, 2\)"),
         ("normals", np.full((6, 8, 3), 3.0), "48 normals are not of unit length"),
         ("normals", np.full((6, 8, 3), np.inf), "48 normals are not of unit length"),
