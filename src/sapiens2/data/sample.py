@@ -52,7 +52,8 @@ class Sample:
         alpha: ``(H, W)`` float32 in 0..1.
         foreground: ``(3, H, W)`` float32 RGB in 0..1, premultiplied by ``alpha``. Needs ``alpha``.
         albedo: ``(3, H, W)`` float32 sRGB in 0..1; NaN where there is none.
-        mask: ``(H, W)`` bool, false where no map of float values counts; None when all pixels count.
+        mask: ``(H, W)`` bool, false where not even alpha is known: padding, and the unknown of a trimap. Where normals,
+            points or albedo alone are missing they are NaN. None when all pixels count.
         name: What error messages call it, normally the file.
 
     Raises:

@@ -23,7 +23,8 @@ __all__ = ["FolderSamples", "Listing", "TruthSource", "joined_fields", "list_fil
 
 _SHOWN = 5
 _CHANNELS_FIRST = ("normals", "foreground", "straight_foreground", "albedo")
-_DENSE = (*_CHANNELS_FIRST, "parts", "depth", "alpha", "mask")
+_DENSE = (*_CHANNELS_FIRST, "parts", "depth", "alpha", "mask", "surface")
+_ON_SURFACES = ("normals", "pointmap", "albedo")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class TruthSource(Protocol):
         ...
 
     def read(self, stem: str) -> dict[str, Any]:
-        """Fields of the sample called ``stem``: those of :class:`~sapiens2.data.sample.Sample`, and ``depth``.
+        """Fields of the sample called ``stem``: those that :func:`joined_fields` knows.
 
         Raises:
             InputError: A file is damaged, or its values are of no use; the message names it.
@@ -180,7 +181,11 @@ class FolderSamples(Dataset[Sample]):
 
 
 def joined_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a sample: depth and camera become a pointmap, straight colours and alpha a premultiplied foreground.
+    """Fields of a sample from what sources read.
+
+    ``depth`` and ``intrinsics`` become a pointmap, ``straight_foreground`` and ``alpha`` a premultiplied foreground.
+    What ``surface`` excludes becomes NaN in normals, points and albedo. It is no mask of the whole sample: outside of
+    people there is no surface of theirs, but there is an alpha of 0.
 
     Convention: OpenCV camera; depth is Z.
     """
@@ -189,6 +194,10 @@ def joined_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     if depth is not None and "intrinsics" in joined:
         points = unproject(torch.from_numpy(depth), torch.from_numpy(joined["intrinsics"]))[0]
         joined["pointmap"] = points.numpy()
+    surface: NDArray[np.bool_] | None = joined.pop("surface", None)
+    if surface is not None:
+        masked = [name for name in _ON_SURFACES if name in joined]
+        joined |= {name: np.where(surface, joined[name], np.float32(np.nan)) for name in masked}
     straight: NDArray[np.float32] | None = joined.pop("straight_foreground", None)
     if straight is not None:
         joined["foreground"] = straight * joined["alpha"]
@@ -236,8 +245,9 @@ def _read_fitting(source: TruthSource, path: Path, size_hw: SizeHW | None) -> di
 
 def _add(fields: dict[str, Any], read: dict[str, Any]) -> None:
     """Add fields to others; a pixel has to pass all masks."""
-    if "mask" in read and "mask" in fields:
-        read["mask"] = read["mask"] & fields["mask"]
+    for name in ("mask", "surface"):
+        if name in read and name in fields:
+            read[name] = read[name] & fields[name]
     fields |= read
 
 

@@ -50,7 +50,7 @@ class Normals:
 
 @dataclass(frozen=True)
 class Masks:
-    """Pixels that count, one file for each picture; those above zero in the first channel.
+    """Pixels whose normals, points and albedo count, one file for each picture: above zero in the first channel.
 
     Attributes:
         folder: Where they are.
@@ -67,9 +67,9 @@ class Masks:
         return self._files
 
     def read(self, stem: str) -> dict[str, Any]:
-        """Read ``mask``."""
+        """Read ``surface``."""
         path = self._files.files[stem]
-        return {"mask": as_mask(read_map(path, keys=("mask",)), str(path))}
+        return {"surface": as_mask(read_map(path, keys=("mask",)), str(path))}
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ class ExcludedParts:
         return self._files
 
     def read(self, stem: str) -> dict[str, Any]:
-        """Read ``mask``."""
+        """Read ``surface``."""
         path = self._files.files[stem]
         parts = as_parts(read_map(path), len(self._names), str(path))
-        return {"mask": ~np.isin(parts, [self._names.index(name) for name in self.excluded])}
+        return {"surface": ~np.isin(parts, [self._names.index(name) for name in self.excluded])}
 
 
 class NormalFolder(FolderSamples):

@@ -51,7 +51,7 @@ class HubRows(Dataset[Sample]):
     Args:
         rows: The rows.
         columns: Field of a sample -> column. The fields are image, parts, normals, depth, intrinsics, alpha,
-            foreground, albedo, mask, keypoints and boxes.
+            foreground, albedo, mask (of normals, points and albedo), keypoints and boxes.
         class_names: Classes of ``parts`` in order; None for the 29 of the published models.
         unit_m: Metres per unit of depth; None for floats in metres.
 
@@ -112,9 +112,10 @@ class HubRows(Dataset[Sample]):
             "alpha": as_alpha,
             "foreground": as_foreground,
             "albedo": as_albedo,
-            "mask": as_mask,
+            "surface": as_mask,
         }
-        return {field: maps[field](values, name)}
+        kind = "surface" if field == "mask" else field
+        return {kind: maps[kind](values, name)}
 
 
 def _rgb(value: Any, name: str) -> NDArray[np.uint8]:

@@ -52,9 +52,10 @@ def test_rows__every_field() -> None:
     sample = HubRows([row()], COLUMNS)[0]
     np.testing.assert_array_equal(sample.image, made.image())
     np.testing.assert_array_equal(sample.parts, made.parts())
-    np.testing.assert_allclose(sample.pointmap[2], made.depth())
-    np.testing.assert_allclose(sample.normals[:, 1:], made.normals()[:, 1:], atol=1e-6)
-    np.testing.assert_array_equal(sample.mask, made.alpha() > 100)
+    there = np.where(made.alpha() > 100, 1, np.nan)
+    np.testing.assert_allclose(sample.pointmap[2], made.depth() * there)
+    np.testing.assert_allclose(sample.normals[:, 1:], (made.normals() * there)[:, 1:], atol=1e-6)
+    np.testing.assert_array_equal(np.isfinite(sample.albedo[0]), made.alpha() > 100)
     np.testing.assert_array_equal(sample.keypoints, [[[1, 2, 2], [3, 4, 1]]])
     assert sample.name == "row 0"
 
