@@ -14,7 +14,7 @@ __all__ = ["body_tint", "brow_share"]
 Floats = NDArray[np.float32]
 Color = NDArray[np.float64]
 
-BROW = np.array([[0.012, 0.7545], [0.028, 0.7615], [0.044, 0.7595], [0.055, 0.7505]])
+BROW = np.array([[0.012, 0.7515], [0.028, 0.758], [0.044, 0.756], [0.055, 0.7475]])
 """The middle of a brow on the template: distance from the midline and height, metres."""
 
 

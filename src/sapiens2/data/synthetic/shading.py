@@ -18,7 +18,7 @@ from sapiens2.data.synthetic.noise import smooth_noise
 from sapiens2.data.synthetic.rasteriser import Buffers
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
-__all__ = ["Lighting", "PixelTruth", "Surface", "shade"]
+__all__ = ["IRIS_RADIUS", "PUPIL_RADIUS", "Lighting", "PixelTruth", "Surface", "shade"]
 
 @dataclass(frozen=True, eq=False)
 class Surface:
@@ -178,6 +178,11 @@ def shade(
     return PixelTruth(foreground, background, alpha, albedo, normals, depth, label, person)
 
 
+IRIS_RADIUS, PUPIL_RADIUS = 0.385, 0.16
+"""Share of the eyeball's radius."""
+
+IRIS, PUPIL = wp.constant(IRIS_RADIUS), wp.constant(PUPIL_RADIUS)
+
 SHADES = wp.constant(3)
 """How many samples of a material are shaded in a pixel; the others take the last one's colour."""
 
@@ -232,8 +237,8 @@ def material_color(rows: wp.array2d(dtype=float), row: int, place: wp.vec3, tint
     share = pattern_share(int(rows[row, 7]), place, rows[row, 8], rows[row, 9])
     if rows[row, 0] == 1.0:  # an eye: white, iris with a dark rim, pupil
         radius = place[0]
-        share = soft_step(0.5 - radius, 0.05) * (1.0 - 0.6 * soft_step(radius - 0.43, 0.06))
-        if radius < 0.2:
+        share = soft_step(IRIS - radius, 0.03) * (1.0 - 0.6 * soft_step(radius - IRIS + 0.05, 0.05))
+        if radius < PUPIL:
             return wp.vec3(0.02, 0.02, 0.02)
     color = first * (1.0 - share) + second * share
     mottle = rows[row, 12]

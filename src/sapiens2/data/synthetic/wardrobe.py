@@ -74,8 +74,9 @@ class Garment:
     def _neckline(self) -> Floats:
         body = anatomy()
         x, y, _ = body.place.T
-        front = np.clip((-0.02 - y) / 0.05, 0, 1) * np.exp(-((x / 0.065) ** 2))
-        return body.collar - self.collar - self.scoop * front.astype(np.float32)
+        bowl = np.hypot(x / 0.85, np.minimum(body.place[:, 2] - 0.56, 0)) - self.scoop - 0.035
+        scooped = np.maximum(bowl, 3 * (y + 0.015)) if self.scoop > 0 else FAR
+        return np.minimum(body.collar - self.collar, scooped).astype(np.float32)
 
     def _sleeves(self) -> Floats:
         body = anatomy()

@@ -1,0 +1,106 @@
+"""A generated picture with its truth, and the function that makes one from a seed.
+
+Nothing here needs the extra ``synth`` before :func:`render` is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapiens2.data.sample import Sample
+from sapiens2.errors import InputError
+from sapiens2.types import SizeHW
+
+__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render"]
+
+MAX_PEOPLE = 6
+
+FRAMING_NAMES = ("full", "knees", "waist", "bust", "face", "legs")
+"""What a picture can show of people."""
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticSample:
+    """A generated picture and its exact truth.
+
+    Attributes:
+        image: ``(H, W, 3)`` uint8 sRGB, ``foreground + (1 - alpha) * background`` rounded.
+        keypoints: ``(N, 308, 3)`` float32: x, y in pixels and 2 visible, 1 occluded, 0 outside the picture.
+        boxes_xywh: ``(N, 4)`` float32, around all of a person that the picture would show without occluders, clipped to
+            the picture.
+        parts: ``(H, W)`` uint8 class, the one with most samples of the pixel; 0 where no person is.
+        people: ``(H, W)`` uint8, number of the person (row of ``keypoints`` + 1) where ``parts`` is above 0, else 0.
+        normals: ``(3, H, W)`` float32 unit vectors; NaN where ``parts`` is 0.
+        pointmap: ``(3, H, W)`` float32 metres; NaN where ``parts`` is 0.
+        intrinsics: ``(3, 3)`` float64, pixels.
+        alpha: ``(H, W)`` float32, share of the pixel that people cover.
+        foreground: ``(3, H, W)`` float32 sRGB, premultiplied by alpha.
+        background: ``(3, H, W)`` float32 sRGB of what is no person.
+        albedo: ``(3, H, W)`` float32 sRGB; NaN where alpha is 0.
+        seed: The seed.
+        framing: What the camera frames.
+
+    Convention: pixel centres at integers, x right, y down; OpenCV camera, normals that face it have negative z.
+    """
+
+    image: NDArray[np.uint8]
+    keypoints: NDArray[np.float32]
+    boxes_xywh: NDArray[np.float32]
+    parts: NDArray[np.uint8]
+    people: NDArray[np.uint8]
+    normals: NDArray[np.float32]
+    pointmap: NDArray[np.float32]
+    intrinsics: NDArray[np.float64]
+    alpha: NDArray[np.float32]
+    foreground: NDArray[np.float32]
+    background: NDArray[np.float32]
+    albedo: NDArray[np.float32]
+    seed: int
+    framing: str
+
+    def sample(self) -> Sample:
+        """The same as loaders give it."""
+        return Sample(
+            image=self.image,
+            keypoints=self.keypoints,
+            boxes_xywh=self.boxes_xywh,
+            parts=self.parts,
+            normals=self.normals,
+            pointmap=self.pointmap,
+            intrinsics=self.intrinsics,
+            alpha=self.alpha,
+            foreground=self.foreground,
+            albedo=self.albedo,
+            mask=self.parts > 0,
+            name=f"synthetic-{self.seed}",
+        )
+
+
+def render(seed: int, size_hw: SizeHW, people: int = 1, *, framing: str | None = None) -> SyntheticSample:
+    """Make a picture of people; the same arguments give the same bytes.
+
+    Args:
+        seed: Any number from 0.
+        size_hw: Height and width, each at least 16.
+        people: How many, 0 to 6.
+        framing: ``full``, ``knees``, ``waist``, ``bust``, ``face`` or ``legs``; drawn when None.
+
+    Raises:
+        InputError: An argument is out of range.
+        MissingDependencyError: The extra ``synth`` is not installed.
+    """
+    if seed < 0:
+        raise InputError(f"seed must be 0 or more, got {seed}")
+    if min(size_hw) < 16:
+        raise InputError(f"size_hw must be at least 16 pixels each way, got {size_hw}")
+    if not 0 <= people <= MAX_PEOPLE:
+        raise InputError(f"people must be 0 to {MAX_PEOPLE}, got {people}")
+    if framing is not None and framing not in FRAMING_NAMES:
+        raise InputError(f"unknown framing {framing!r}; expected one of {', '.join(FRAMING_NAMES)}")
+    from sapiens2.data.synthetic.rendering import render_scene
+    from sapiens2.data.synthetic.scene import sample_scene
+
+    return render_scene(sample_scene(seed, size_hw, people, framing=framing), seed)
