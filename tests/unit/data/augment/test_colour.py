@@ -216,3 +216,28 @@ def test_lab__known_colours_and_round_trip() -> None:
     np.testing.assert_allclose(srgb_to_lab(rgb), lab, atol=0.05)
     colours = np.random.default_rng(0).uniform(0, 255, (300, 3)).astype(np.float32)
     np.testing.assert_allclose(lab_to_srgb(srgb_to_lab(colours)), colours, atol=0.05)
+
+
+def test_transfer_colours__statistics_of_some_change_all() -> None:
+    rng = np.random.default_rng(0)
+    solid, soft = rng.uniform(60, 90, (200, 3)), rng.uniform(200, 250, (300, 3))
+    pixels = np.concatenate([solid, soft]).astype(np.float32)
+    like = rng.uniform(100, 150, (400, 3)).astype(np.float32)
+    counted = np.arange(500) < 200
+    changed = transfer_colours(pixels, like, counted)
+    np.testing.assert_allclose(changed[:200], transfer_colours(pixels[:200], like), atol=1e-3)
+    assert (changed[200:].mean(axis=0) > 200).all()  # brighter than the rest, as before
+
+
+def test_background_swap__takes_statistics_of_solid_pixels(background: Path, truth: Sample) -> None:
+    """A faint rim of any colour around people changes nothing about them."""
+    alpha = np.where(truth.alpha > 0.5, 1, 0).astype(np.float32)
+    rim = np.where(truth.alpha > 0.5, 1, 0.1).astype(np.float32)
+    straight = np.where(alpha > 0, truth.albedo, 1)
+    images = [
+        BackgroundSwap((background,))(
+            replace(truth, alpha=share, foreground=(straight * share).astype(np.float32)), np.random.default_rng(0)
+        ).image
+        for share in (alpha, rim)
+    ]
+    np.testing.assert_allclose(images[0][alpha == 1], images[1][alpha == 1], atol=1)

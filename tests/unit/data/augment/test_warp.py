@@ -304,3 +304,15 @@ def test_warp__tiny_pictures(size_hw: tuple[int, int]) -> None:
         assert np.nanmin(warped.normals[2]) == -1
         assert warped.parts.min() == 1
         assert warped.alpha.max() == 1
+
+
+def test_warp__albedo_ends_where_it_ends_and_is_not_darkened() -> None:
+    albedo = np.full((3, 40, 40), 0.8, np.float32)
+    albedo[:, :, 20:] = np.nan
+    sample = Sample(image=np.zeros((40, 40, 3), np.uint8), albedo=albedo)
+    for factor in (0.5, 2.5):
+        warped = warp_sample(sample, Affine.identity((40, 40)).scaled(factor)).albedo
+        known = np.isfinite(warped[0])
+        expected = np.arange(warped.shape[2]) < 20 * factor
+        np.testing.assert_array_equal(known, np.broadcast_to(expected, known.shape))
+        np.testing.assert_allclose(warped[:, known], 0.8, atol=1e-5)
