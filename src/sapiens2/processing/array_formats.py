@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,29 +14,37 @@ __all__ = ["as_tensor", "as_uint8_or_float32", "channels_first", "over_white", "
 
 _CHANNEL_COUNTS = (3, 4, 1)  # likeliest first
 _OVERSHOOT = 0.1
+_DARK_BYTES = 8.0  # a byte picture that is darker still shows nothing; intensities that overshoot are likelier
 
 
-def as_tensor(array: np.ndarray[Any, Any] | torch.Tensor) -> torch.Tensor:
+def as_tensor(array: np.ndarray[Any, Any] | torch.Tensor, name: str = "Image") -> torch.Tensor:
     """View an array as a tensor that torch can compute with; a tensor stays as it is, without its graph.
 
     Args:
         array: Array or tensor of any shape.
+        name: What the array is called in the error message.
 
     Returns:
         Tensor that shares memory with ``array`` where torch can.
 
     Raises:
-        InputError: The array does not hold numbers.
+        InputError: The array does not hold real numbers, or is a tensor without memory or of a sparse layout.
     """
     if isinstance(array, torch.Tensor):
+        if array.is_meta or array.layout != torch.strided:
+            layout = "on the meta device" if array.is_meta else f"of layout {array.layout}"
+            raise InputError(f"{name} tensor is {layout}; expected a dense tensor with values.")
+        if array.is_complex():
+            raise InputError(f"{name} tensor has dtype {array.dtype}; expected bool, integers or floats.")
         return array.detach()
     if array.dtype.kind not in "buif":
-        raise InputError(f"Image array has dtype {array.dtype}; expected bool, integers or floats.")
+        raise InputError(f"{name} array has dtype {array.dtype}; expected bool, integers or floats.")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         array = array.astype(np.float64)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    # torch knows no negative strides (a flipped image, BGR turned RGB) and warns of read-only memory
-    if not native.flags.writeable or any(stride < 0 for stride in native.strides):
+    # torch knows no negative strides (a flipped image, BGR turned RGB), nor fields of records, and warns of read-only
+    # memory
+    if not native.flags.writeable or any(stride < 0 or stride % native.itemsize for stride in native.strides):
         native = native.copy()
     return torch.from_numpy(native)
 
@@ -71,7 +80,7 @@ def as_uint8_or_float32(pixels: torch.Tensor) -> torch.Tensor:
         Same shape, ``uint8`` or ``float32``.
 
     Raises:
-        InputError: Integers are out of range, or the dtype is complex.
+        InputError: Integers are out of range.
     """
     if pixels.dtype == torch.uint8:
         return pixels
@@ -79,8 +88,6 @@ def as_uint8_or_float32(pixels: torch.Tensor) -> torch.Tensor:
         return pixels.to(torch.uint8) * 255
     if pixels.is_floating_point():
         return pixels.to(torch.float32)
-    if pixels.is_complex():
-        raise InputError(f"Image tensor has dtype {pixels.dtype}; expected bool, integers or floats.")
     sixteen_bit = pixels.dtype == torch.uint16
     wide = pixels.to(torch.int64)
     low, high = (int(value) for value in torch.aminmax(wide))
@@ -102,12 +109,23 @@ def to_byte_range(pixels: torch.Tensor) -> torch.Tensor:
 
     Raises:
         InputError: The values fit neither range.
+
+    Warns:
+        UserWarning: The largest value is just above the range of intensities: taken as bytes, the image is almost
+            black.
     """
     low, high = (float(value) for value in torch.aminmax(pixels))
     for full_scale in (1.0, 255.0):
         # below zero the allowance is relative to the brightest value: -2..2.6 is a normalised image, not a dark one
         lowest = -_OVERSHOOT * (1.0 if full_scale == 1.0 else high)
         if low >= lowest and high <= full_scale * (1.0 + _OVERSHOOT):
+            if full_scale > 1.0 and high <= _DARK_BYTES:
+                warnings.warn(
+                    f"Float image has values from {low:.4g} to {high:.4g}: they exceed 0..1, so they are taken as "
+                    "0..255 and the image is almost black. If 1 is white, pass image.clip(0, 1); if 255 is, pass uint8.",
+                    UserWarning,
+                    stacklevel=2,
+                )
             return (pixels * (255.0 / full_scale)).clamp(0.0, 255.0)
     raise InputError(
         f"Float image has values from {low:.4g} to {high:.4g}; expected 0..1 or 0..255. "

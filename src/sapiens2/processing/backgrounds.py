@@ -10,6 +10,7 @@ import torch
 from PIL import ImageColor
 
 from sapiens2.errors import InputError
+from sapiens2.processing.array_formats import as_tensor
 from sapiens2.processing.image_input import is_image, load_image
 from sapiens2.types import ImageLike
 
@@ -76,7 +77,7 @@ def _load_colour(value: Any) -> torch.Tensor:
             value = ImageColor.getrgb(value)
         except ValueError as error:
             raise InputError(f"{value!r} is not a colour; write it as '#rrggbb' or (r, g, b).") from error
-    numbers = torch.as_tensor(value)
+    numbers = as_tensor(value if isinstance(value, torch.Tensor) else np.asarray(value), "Colour")
     if numbers.numel() not in {3, 4}:
         raise InputError(f"A colour has {numbers.numel()} values; expected (r, g, b).")
     if not numbers.is_floating_point() and not 0 <= int(numbers.min()) <= int(numbers.max()) <= 255:

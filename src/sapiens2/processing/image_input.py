@@ -9,7 +9,8 @@ The rules, in one place:
   0..65535. Wider or signed integers (PIL ``I``) carry no range in their type: values within 0..255 are 8-bit values,
   others within 0..65535 are 16-bit values.
 * **Floats.** Values within 0..1 are intensities that are already scaled, others within 0..255 are byte values. A tenth
-  of the range is allowed on either side, for the overshoot of cubic resampling, and is clamped away.
+  of the range is allowed on either side, for the overshoot of cubic resampling, and is clamped away. Byte values that
+  do not exceed 8 draw a warning: they are more likely intensities that exceed 1.
 * **Layout.** A three-dimensional array has its channels (1, 3 or 4) first or last. Where both ends fit, three channels
   are more likely than four, and four than one; if that does not settle it, numpy arrays have channels last and tensors
   have them first. ``input_data_format`` overrides all of this.
@@ -18,7 +19,6 @@ The rules, in one place:
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -217,8 +217,10 @@ def open_image(path: ImageLike) -> Image.Image:
         raise InputError(f"There is no file {name}.") from error
     except UnidentifiedImageError as error:
         raise InputError(f"{name} is not an image file in a format that Pillow reads.") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"Cannot read {name}: {error}.") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file makes Pillow's plugins raise anything
+        raise InputError(f"Cannot read {name}: {_reason(error)}.") from error
 
 
 def decode_pil(image: Image.Image) -> None:
@@ -232,9 +234,11 @@ def decode_pil(image: Image.Image) -> None:
     """
     try:
         image.load()
-    except (OSError, SyntaxError, ValueError, struct.error) as error:  # what Pillow's decoders raise
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow's decoders raise anything: RuntimeError, IndexError, struct.error
         name = getattr(image, "filename", "") or "image"
-        raise InputError(f"Cannot decode {name}: {error}. The file is truncated or damaged.") from error
+        raise InputError(f"Cannot decode {name}: {_reason(error)}. The file is truncated or damaged.") from error
 
 
 def displayed_pil(image: Image.Image) -> Image.Image:
@@ -258,8 +262,12 @@ def displayed_pil(image: Image.Image) -> Image.Image:
 def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(_EXIF_ORIENTATION, 1))
-    except (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error):
-        return 1  # damaged metadata is common, and no reason to refuse a sound picture
+    except Exception:  # noqa: BLE001 (as in decode_pil; damaged metadata is common, and the picture may be sound)
+        return 1
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _displayed_size_hw(image: Image.Image) -> SizeHW:

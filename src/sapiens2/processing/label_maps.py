@@ -13,6 +13,7 @@ from PIL import Image
 from sapiens2.errors import InputError
 from sapiens2.geometry.crops import crop_people
 from sapiens2.geometry.resize import letterbox_geometry, resize_labels
+from sapiens2.processing.array_formats import as_tensor
 from sapiens2.processing.image_input import decode_pil, displayed_pil, is_image, open_image
 from sapiens2.processing.options import PreprocessOptions, scaled_size_hw
 from sapiens2.processing.pixels import center_crop
@@ -64,7 +65,7 @@ def read_label_map(label_map: ImageLike, image_hw: SizeHW, index: int) -> torch.
         ``(H, W)``, int64.
 
     Raises:
-        InputError: The map has colours, fractions, or another size than its image.
+        InputError: The map has colours, fractions, another size than its image, or does not hold real numbers.
     """
     if not is_image(label_map):
         raise InputError(f"segmentation_maps[{index}] is a {type(label_map).__name__}; expected an image or an array.")
@@ -74,7 +75,7 @@ def read_label_map(label_map: ImageLike, image_hw: SizeHW, index: int) -> torch.
     elif isinstance(label_map, Image.Image):
         values = _pil_values(label_map, index)
     else:
-        values = torch.as_tensor(label_map)
+        values = as_tensor(label_map, f"segmentation_maps[{index}]")
     labels = _whole_numbers(_single_channel(values, index), index)
     if tuple(labels.shape) != image_hw:
         raise InputError(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from sapiens2.errors import InputError
+from sapiens2.processing.array_formats import as_tensor
 
 __all__ = ["output_maps", "output_tensor"]
 
@@ -21,9 +23,19 @@ def output_tensor(outputs: Any, name: str) -> torch.Tensor | None:
 
     Returns:
         The tensor on its device, without its autograd graph; ``None`` if the field is absent or ``None``.
+
+    Raises:
+        InputError: The field does not hold real numbers.
     """
     value = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
-    return None if value is None else torch.as_tensor(value).detach()
+    if value is None:
+        return None
+    if not isinstance(value, torch.Tensor):
+        try:
+            value = np.asarray(value)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"outputs.{name} is no regular array of numbers: {error}.") from error
+    return as_tensor(value, f"outputs.{name}")
 
 
 def output_maps(outputs: Any, name: str, channels: int | None = None) -> torch.Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from sapiens2.errors import InputError
 from sapiens2.processing.image_input import image_size_hw, list_images, load_image, load_images
@@ -348,3 +349,55 @@ def test_list_images__something_else() -> None:
         list_images([1, 2])
     with pytest.raises(InputError, match="BytesIO"):
         list_images(b"bytes")
+
+
+# What Pillow's plugins raise, and floats of a doubtful range
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError, KeyError, AssertionError, ZeroDivisionError, EOFError])
+@pytest.mark.parametrize("stage", ["open", "load", "getexif"])
+def test_load_image__names_the_file_whatever_its_decoder_raises(tmp_path, monkeypatch, stage, kind):
+    path = tmp_path / "damaged.png"
+    Image.new("RGB", (4, 3), "white").save(path)
+
+    def fail(*args, **kwargs):
+        raise kind("corrupt stream")
+
+    monkeypatch.setattr(*{"open": (Image, "open")}.get(stage, (PngImageFile, stage)), fail)
+    if stage == "getexif":
+        assert load_image(path).shape == (3, 3, 4)
+        return
+    with pytest.raises(InputError, match=r"damaged\.png: .*corrupt stream"):
+        load_image(path)
+
+
+@pytest.mark.parametrize("brightest", [1.2, 1.5, 3.0, 8.0])
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_load_image__warns_of_floats_just_above_one(rgb, brightest, convert):
+    floats = convert(np.linspace(0, brightest, rgb.size, dtype=np.float32).reshape(rgb.shape))
+    with pytest.warns(UserWarning, match=rf"0 to {brightest:.4g}: .*taken as 0..255.*clip\(0, 1\)"):
+        assert int(load_image(floats, input_data_format="channels_last").max()) <= 8
+
+
+@pytest.mark.parametrize("brightest", [0.5, 1.0, 1.09, 8.5, 255.0])  # any warning fails the test
+def test_load_image__says_nothing_of_floats_in_a_usual_range(rgb, brightest):
+    load_image(np.linspace(0, brightest, rgb.size, dtype=np.float32).reshape(rgb.shape))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (torch.zeros((4, 5, 3), device="meta"), "on the meta device"),
+        (torch.zeros((4, 5, 3)).to_sparse(), "layout torch.sparse_coo"),
+        (torch.zeros((4, 5, 3), dtype=torch.complex64), "dtype torch.complex64"),
+    ],
+)
+def test_load_image__refuses_tensors_that_are_no_dense_numbers(tensor, message):
+    with pytest.raises(InputError, match=message):
+        load_image(tensor)
+
+
+def test_load_image__field_of_a_record_array(rgb):
+    records = np.zeros((HEIGHT, WIDTH, 3), dtype=[("other", np.uint8), ("value", np.float64)])
+    records["value"] = rgb
+    assert torch.equal(load_image(records["value"]), planes(rgb).float())

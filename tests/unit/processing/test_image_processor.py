@@ -558,3 +558,44 @@ def test_post_process_pose_estimation__round_trip(processor: Sapiens2ImageProces
     for people, points in zip(results, truth, strict=True):
         for person, expected in zip(people, points, strict=True):
             np.testing.assert_allclose(person["keypoints"].numpy(), expected[:, :2], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda ids: ids[::-1, ::-1],
+        lambda ids: ids.astype(">u2"),
+        lambda ids: ids.astype(">i4")[:, ::-1],
+        lambda ids: ids.astype(np.float16),
+        lambda ids: ids.astype(np.longdouble),
+        lambda ids: np.asfortranarray(ids),
+        lambda ids: np.broadcast_to(ids[:1], ids.shape),
+        lambda ids: ids > 3,
+    ],
+)
+@pytest.mark.parametrize("writeable", [True, False])
+def test_preprocess__label_arrays_of_any_layout_and_number_format(view, writeable):
+    ids = view(np.random.default_rng(3).integers(0, 7, (6, 8), dtype=np.uint8))
+    expected = torch.from_numpy(np.array(ids, dtype=np.int64))
+    if not writeable:
+        ids.flags.writeable = False
+    labels = Sapiens2ImageProcessor(do_resize=False)(
+        np.zeros((6, 8, 3), np.uint8), segmentation_maps=[ids], return_tensors="pt"
+    )["labels"]
+    assert torch.equal(labels[0], expected)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, object, "U1", "datetime64[s]"])
+def test_preprocess__refuses_label_arrays_that_hold_no_real_numbers(dtype):
+    with pytest.raises(InputError, match=r"segmentation_maps\[0\] array has dtype"):
+        Sapiens2ImageProcessor(do_resize=False)(
+            np.zeros((6, 8, 3), np.uint8), segmentation_maps=[np.zeros((6, 8), int).astype(dtype)]
+        )
+
+
+@pytest.mark.parametrize(
+    "tensor", [torch.zeros((6, 8), dtype=torch.complex64), torch.zeros((6, 8), device="meta"), torch.eye(8).to_sparse()]
+)
+def test_preprocess__refuses_label_tensors_that_are_no_dense_numbers(tensor):
+    with pytest.raises(InputError, match=r"segmentation_maps\[0\] tensor"):
+        Sapiens2ImageProcessor(do_resize=False)(np.zeros((6, 8, 3), np.uint8), segmentation_maps=[tensor])
