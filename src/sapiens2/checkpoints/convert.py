@@ -12,12 +12,12 @@ import torch
 from safetensors.torch import save_file
 
 from sapiens2.assets.sizes import size_of_hidden_size
-from sapiens2.checkpoints.load import load_model, load_processor, weight_files
+from sapiens2.checkpoints.load import load_model, load_processor
 from sapiens2.errors import CheckpointError
 from sapiens2.models.pretrained import Sapiens2PreTrainedModel
 from sapiens2.types import PathLike, Task
 
-__all__ = ["ConversionReport", "Layout", "convert_checkpoint", "convert_tree", "original_state_dict"]
+__all__ = ["ConversionReport", "Layout", "convert_checkpoint", "original_state_dict"]
 
 Layout = Literal["original", "transformers"]
 
@@ -123,43 +123,3 @@ def _verify(written: Sapiens2PreTrainedModel, read: Sapiens2PreTrainedModel, tar
     differing = [name for name, tensor in written.state_dict().items() if not torch.equal(tensor.cpu(), state[name])]
     if differing:
         raise CheckpointError(f"{target}: {len(differing)} tensors differ when read back: {', '.join(differing[:5])}")
-
-
-def convert_tree(source: PathLike, destination: PathLike, *, layout: Layout = "transformers") -> list[ConversionReport]:
-    """Convert every checkpoint below a folder; a checkpoint's place below ``source`` is kept below ``destination``.
-
-    A folder that holds ``config.json`` or an index of shards is one checkpoint; elsewhere each ``.safetensors`` file
-    is.
-
-    Raises:
-        CheckpointError: No checkpoint is there, or one cannot be converted.
-    """
-    root = Path(source)
-    sources = _checkpoints_below(root)
-    if not sources:
-        raise CheckpointError(f"{root} holds no checkpoint: no .safetensors file in it or below it")
-    if sources == [root]:
-        return [convert_checkpoint(root, destination, layout=layout)]
-    reports = []
-    for path in sources:
-        place = Path(destination) / path.relative_to(root)
-        if path.is_file():
-            place = place if layout == "original" else place.with_suffix("")
-        elif layout == "original":
-            place = place.with_name(place.name + ".safetensors")
-        reports.append(convert_checkpoint(path, place, layout=layout))
-    return reports
-
-
-def _checkpoints_below(folder: Path) -> list[Path]:
-    if folder.is_file():
-        return [folder]
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder} does not exist")
-    if (folder / "config.json").is_file() or any(folder.glob("*.safetensors.index.json")):
-        weight_files(folder)
-        return [folder]
-    found = sorted(folder.glob("*.safetensors"))
-    for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        found += _checkpoints_below(inner)
-    return found

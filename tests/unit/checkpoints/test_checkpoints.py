@@ -364,12 +364,49 @@ def test_convert_tree__keeps_places(tmp_path: Path) -> None:
     for task, name in (("pose", "Sapiens2ForPoseEstimation"), ("seg", "Sapiens2ForSemanticSegmentation")):
         (tmp_path / "in" / task).mkdir(parents=True)
         write_original(build(name), tmp_path / "in" / task / f"sapiens2_0.4b_{task}.safetensors")
-    reports = convert_tree(tmp_path / "in", tmp_path / "out")
-    assert [report.task for report in reports] == ["pose", "seg"]
+    reports = [outcome.report for outcome in convert_tree(tmp_path / "in", tmp_path / "out")]
+    assert [report.task for report in reports if report is not None] == ["pose", "seg"]
     assert load_model(tmp_path / "out" / "pose" / "sapiens2_0.4b_pose").task == "pose"
     (tmp_path / "nothing").mkdir()
     with pytest.raises(CheckpointError, match="holds no checkpoint"):
         convert_tree(tmp_path / "nothing", tmp_path / "out2")
+
+
+def test_convert_tree__goes_on_after_a_failure_and_completes_a_first_run(tmp_path: Path) -> None:
+    (tmp_path / "in" / "broken").mkdir(parents=True)
+    (tmp_path / "in" / "broken" / "config.json").write_text("{")
+    (tmp_path / "in" / "a.safetensors").write_bytes(b"torn")
+    write_original(build("Sapiens2ForPoseEstimation"), tmp_path / "in" / "b.safetensors")
+    torn, good, broken = convert_tree(tmp_path / "in", tmp_path / "out")
+    assert torn.error is not None
+    assert "a.safetensors is not a whole safetensors file" in torn.error
+    assert broken.error is not None
+    assert good.report is not None
+    write_original(build("Sapiens2ForPoseEstimation"), tmp_path / "in" / "a.safetensors")
+    written = (tmp_path / "out" / "b" / "config.json").stat()
+    completed, kept, _ = convert_tree(tmp_path / "in", tmp_path / "out")
+    assert completed.report is not None
+    assert (kept.report, kept.error) == (None, None)
+    assert (tmp_path / "out" / "b" / "config.json").stat() == written
+
+
+def test_convert_tree__two_checkpoints_of_one_place(tmp_path: Path) -> None:
+    build("Sapiens2ForPoseEstimation").save_pretrained(tmp_path / "in" / "a")
+    write_original(build("Sapiens2ForPoseEstimation"), tmp_path / "in" / "a.safetensors")
+    first, second = convert_tree(tmp_path / "in", tmp_path / "out")
+    assert first.report is not None
+    assert second.error is not None
+    assert "is also where" in second.error
+
+
+def test_convert_tree__destination_inside_the_source_or_a_file(tmp_path: Path) -> None:
+    for name in "ab":
+        build("Sapiens2Model").save_pretrained(tmp_path / "in" / name)
+    for destination in (tmp_path / "in", tmp_path / "in" / "out", tmp_path / "in" / "a" / "out"):
+        with pytest.raises(CheckpointError, match="lies inside"):
+            convert_tree(tmp_path / "in", destination)
+    with pytest.raises(CheckpointError, match=r"holds 2 checkpoints, and .* names a file"):
+        convert_tree(tmp_path / "in", tmp_path / "out.safetensors", layout="original")
 
 
 # --- initialising, processors, catalogue ---
@@ -426,3 +463,81 @@ def test_published_id__what_was_not_published() -> None:
         published_id("pose", "7b")
     with pytest.raises(ConfigurationError, match="task='depth' is not known"):
         published_id("depth", "1b")
+
+
+# --- what files in the original layout carry ---
+
+
+@pytest.mark.parametrize(
+    ("class_name", "changes"),
+    [
+        ("Sapiens2ForSemanticSegmentation", {"rope_theta": 10.0, "rms_norm_eps": 1e-2, "hidden_act": "gelu"}),
+        ("Sapiens2ForSemanticSegmentation", {"id2label": {i: f"mine{i}" for i in range(7)}}),
+        ("Sapiens2ForPoseEstimation", {"use_mask_token": True, "sapiens2_weights": "random"}),
+        ("Sapiens2Backbone", {}),
+        ("Sapiens2ForPointmapEstimation", {}),
+        ("Sapiens2ForNormalEstimation", {"head_config": {**tiny.SHUFFLE_HEAD, "upsample_out_channels": []}}),
+    ],
+    ids=str,
+)
+def test_convert__original_layout_keeps_what_names_do_not_tell(
+    class_name: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    head = changes.get("head_config")
+    if head is not None:
+        changes = {**changes, "head_config": {**head, "upsample_kernel_sizes": []}}
+    if "id2label" in changes:
+        changes = {**changes, "num_labels": None}
+    model = build(class_name, **changes)
+    model.save_pretrained(tmp_path / "in")
+    report = convert_checkpoint(tmp_path / "in", tmp_path / "file.safetensors", layout="original")
+    read = load_model(report.destination)
+    x = tiny.pixels(1)
+    with torch.no_grad():
+        expected = model(x).to_tuple()[0]
+        expected = expected[0] if isinstance(expected, tuple) else expected
+    if class_name != "Sapiens2Backbone":
+        with torch.no_grad():
+            assert torch.equal(read(x).to_tuple()[0], expected)
+    assert read.config.id2label == model.config.id2label
+    assert getattr(read.config, "sapiens2_weights", None) == getattr(model.config, "sapiens2_weights", None)
+
+
+def test_load_model__mixed_dtypes_are_not_rounded(tmp_path: Path) -> None:
+    weights = original_state_dict(build("Sapiens2ForPoseEstimation"))
+    name = "backbone.patch_embed.projection.weight"
+    save_file({**weights, name: weights[name].half()}, tmp_path / "mixed.safetensors")
+    loaded = load_model(tmp_path / "mixed.safetensors")
+    assert loaded.dtype == torch.float32
+    assert torch.equal(loaded.state_dict()["decode_head.predictor.weight"], weights["decode_head.conv_pose.weight"])
+
+
+@pytest.mark.parametrize("part", ["ffn.w12", "ffn.w3", "attn.wk", "blocks.2.", "conv_layers.0", "conv_pose"])
+def test_load_model__original_file_that_lacks_weights(part: str, tmp_path: Path) -> None:
+    weights = original_state_dict(build("Sapiens2ForPoseEstimation"))
+    save_file({k: v for k, v in weights.items() if part not in k}, tmp_path / "w.safetensors")
+    with pytest.raises(CheckpointError, match=r"lacks|missing|no known task"):
+        load_model(tmp_path / "w.safetensors")
+
+
+def test_load_model__damaged_weights_beside_a_configuration(tmp_path: Path) -> None:
+    build("Sapiens2ForPoseEstimation").save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(CheckpointError, match="no whole safetensors file"):
+        load_model(tmp_path)
+
+
+def test_load_model__configuration_that_is_no_json(tmp_path: Path) -> None:
+    build("Sapiens2ForPoseEstimation").save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_model(tmp_path)
+
+
+def test_load_processor__file_that_is_no_json(tmp_path: Path) -> None:
+    folder = initialise_checkpoint("nano", "seg", tmp_path)
+    model = load_model(folder)
+    (folder / "preprocessor_config.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json cannot be read"):
+        load_processor(folder, model)

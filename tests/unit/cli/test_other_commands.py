@@ -83,15 +83,48 @@ def test_convert__a_tree(nano_checkpoints: Path, tmp_path: Path, capsys: pytest.
     assert set(sources.checkpoint_sources("all", model=tmp_path / "tree")) == set(TASKS)
 
 
-def test_convert__what_cannot_be_converted_exits_1(
+def test_convert__what_cannot_be_used_as_given_exits_2(
+    nano_checkpoints: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    seg, out = nano_checkpoints / "nano-seg", tmp_path / "out"
+    (tmp_path / "torn.safetensors").write_bytes(b"torn")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "precious").touch()
+    cases: list[tuple[list[object], str]] = [
+        ([tmp_path / "torn.safetensors", out], "torn.safetensors is not a whole safetensors file"),
+        ([tmp_path / "gone", out], "was not found"),
+        ([seg, out, "--task", "pose"], "is a seg checkpoint"),
+        ([seg, tmp_path / "there"], "exists already"),
+        ([seg, tmp_path / "torn.safetensors" / "out"], "torn.safetensors is a file"),
+        ([seg, tmp_path / "x.safetensors"], "add --to original"),
+        ([seg, "", "--to", "original"], "is empty"),
+        (["", out], "is empty"),
+        ([nano_checkpoints, nano_checkpoints / "inside"], "lies inside"),
+        ([seg, seg / "inside", "--task", "seg"], "lies inside"),
+    ]
+    for arguments, message in cases:
+        assert main(["convert", *map(str, arguments)]) == 2, arguments
+        assert message in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "torn.safetensors"]
+
+
+def test_convert__a_tree_goes_on_and_a_second_run_completes_it(
     nano_checkpoints: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "torn.safetensors").write_bytes(b"torn")
-    assert main(["convert", str(tmp_path / "torn.safetensors"), str(tmp_path / "out")]) == 1
-    assert "torn.safetensors is not a whole safetensors file" in capsys.readouterr().err
-    assert main(["convert", str(nano_checkpoints / "nano-seg"), str(tmp_path / "out"), "--task", "pose"]) == 1
-    assert "is a seg checkpoint" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "nano-seg").symlink_to(nano_checkpoints / "nano-seg")
+    torn = tmp_path / "in" / "a.safetensors"
+    torn.write_bytes(b"torn")
+    command = ["convert", str(tmp_path / "in"), str(tmp_path / "out")]
+    assert main(command) == 1
+    output = capsys.readouterr()
+    assert output.out.startswith(f"{tmp_path / 'out' / 'nano-seg'}: seg nano, ")
+    assert output.err.startswith(f"error: {torn} is not a whole safetensors file")
+    assert output.err.endswith("\n1 checkpoints could not be converted\n")
+    torn.unlink()
+    assert main(command) == 0
+    assert capsys.readouterr().err == f"{tmp_path / 'out' / 'nano-seg'} exists already and is left alone\n"
 
 
 def test_models__as_a_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
