@@ -3,6 +3,12 @@
 Making them needs the extra ``synth``; importing this package does not.
 """
 
-from sapiens2.data.synthetic.synthetic_sample import FRAMING_NAMES, MAX_PEOPLE, SyntheticSample, render
+from sapiens2.data.synthetic.synthetic_sample import (
+    FRAMING_NAMES,
+    MAX_PEOPLE,
+    SyntheticSample,
+    render,
+    render_frame,
+)
 
-__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render"]
+__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render", "render_frame"]

@@ -64,10 +64,10 @@ def smooth_noise(place: wp.vec3) -> float:
 @wp.kernel
 def sum_octaves(points: wp.array(dtype=wp.vec3), offset: wp.vec3, octaves: int, values: wp.array(dtype=float)):
     index = wp.tid()
-    total = float(0.0)
-    strength = float(1.0)
-    sum_of_strengths = float(0.0)
-    size = float(1.0)
+    total = wp.float32(0.0)
+    strength = wp.float32(1.0)
+    sum_of_strengths = wp.float32(0.0)
+    size = wp.float32(1.0)
     for _ in range(octaves):
         total += strength * (2.0 * smooth_noise(points[index] * size + offset * size) - 1.0)
         sum_of_strengths += strength

@@ -137,7 +137,7 @@ def draw_triangles(
                 if share_a >= 0.0 and share_b >= 0.0 and share_c >= 0.0:
                     near = share_a * a[2] + share_b * b[2] + share_c * c[2]
                     if near > inverse_depth[row, column]:
-                        visible = bool(True)
+                        visible = wp.bool(True)
                         if lowest <= 0.0:
                             weight_a = share_a
                             weight_b = share_b

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ from sapiens2.data.synthetic.framing import FRAMINGS, frame_people
 from sapiens2.data.synthetic.layers import Layer, join_layers, join_surfaces
 from sapiens2.data.synthetic.materials import MaterialTable, fabric
 from sapiens2.data.synthetic.person import Person, dress_person, sample_person_body
-from sapiens2.data.synthetic.pose import sample_pose
+from sapiens2.data.synthetic.pose import sample_pose, walking_pose
 from sapiens2.data.synthetic.props import box, clutter, floor, occluders, wall
 from sapiens2.data.synthetic.rotations import about, unit
 from sapiens2.data.synthetic.shading import Lighting, Surface
+from sapiens2.data.synthetic.shape import Figure
 from sapiens2.types import SizeHW
 
-__all__ = ["Scene", "sample_scene"]
+__all__ = ["Moment", "Scene", "sample_scene"]
 
 Vector = NDArray[np.float64]
 
@@ -53,7 +54,33 @@ class Scene:
     framing: str
 
 
-def sample_scene(seed: int, size_hw: SizeHW, people: int, *, framing: str | None = None) -> Scene:
+@dataclass(frozen=True)
+class Moment:
+    """A place in a clip.
+
+    Attributes:
+        frame: From 0.
+        frames: Length of the clip.
+        rate: Frames per second.
+    """
+
+    frame: int
+    frames: int
+    rate: float = 12.0
+
+    @property
+    def seconds(self) -> float:
+        """Time since the middle of the clip."""
+        return (self.frame - (self.frames - 1) / 2) / self.rate
+
+    def at(self, frame: int) -> Moment:
+        """Another frame of the same clip."""
+        return replace(self, frame=frame)
+
+
+def sample_scene(
+    seed: int, size_hw: SizeHW, people: int, *, framing: str | None = None, moment: Moment | None = None
+) -> Scene:
     """Draw a scene.
 
     Args:
@@ -61,43 +88,64 @@ def sample_scene(seed: int, size_hw: SizeHW, people: int, *, framing: str | None
         size_hw: Size of the picture.
         people: How many, 0 to 6.
         framing: One of :data:`FRAMINGS`; drawn when None.
+        moment: A frame of a clip, in which people walk past each other before a still camera; None for a picture.
     """
-    streams = [np.random.default_rng([seed, index]) for index in range(people + 4)]
+    around, view, light, behind = (_stream(seed, index) for index in range(4))
     materials = MaterialTable()
-    persons = _people(streams[4:], materials)
-    around = streams[0]
+    bodies = [_body(seed, number, people, moment) for number in range(people)]
+    persons = [
+        dress_person(figure, posed, materials, _stream(seed, number, 2)) for number, (figure, posed) in enumerate(bodies)
+    ]
     if framing is None:
-        names = list(FRAMINGS)
-        shares = np.array([FRAMINGS[name].share for name in names])
-        if people > 1:
-            shares[names.index("face")] = 0.0
-        framing = str(around.choice(names, p=shares / shares.sum()))
-    camera, focus, radius = frame_people(streams[1], [own.posed for own in persons], size_hw, framing)
-    things = _surroundings(around, materials, persons, camera)
-    surface = _in_camera(camera, persons, things)
+        framing = "full" if moment is not None else _drawn_framing(around, people)
+    shown = [posed for _, posed in bodies]
+    if moment is not None:  # the camera sees the whole of their way
+        ends = [moment.at(frame) for frame in (0, moment.frames - 1)]
+        shown = [_body(seed, number, people, end)[1] for number in range(people) for end in ends]
+    camera, focus, radius = frame_people(view, shown, size_hw, framing)
+    things = _surroundings(around, materials, persons, camera, still=moment is not None)
     return Scene(
         bodies=tuple(own.posed for own in persons),
-        surface=surface,
+        surface=_in_camera(camera, persons, things),
         materials=materials,
         camera=camera,
-        lighting=_lighting(streams[2], camera),
-        backdrop=sample_backdrop(streams[3], size_hw),
+        lighting=_lighting(light, camera),
+        backdrop=sample_backdrop(behind, size_hw),
         focus=(camera.points(focus), radius),
         framing=framing,
     )
 
 
-def _people(streams: list[np.random.Generator], materials: MaterialTable) -> list[Person]:
-    persons: list[Person] = []
-    along = 0.0
-    for rng in streams:
+def _stream(seed: int, *path: int) -> np.random.Generator:
+    """Chance of its own for each purpose, so that a person looks the same whatever else is drawn."""
+    return np.random.default_rng([seed, len(path), *path])
+
+
+def _drawn_framing(rng: np.random.Generator, people: int) -> str:
+    names = list(FRAMINGS)
+    shares = np.array([own.share if people < 2 or name != "face" else 0.0 for name, own in FRAMINGS.items()])
+    return str(rng.choice(names, p=shares / shares.sum()))
+
+
+def _body(seed: int, number: int, people: int, moment: Moment | None) -> tuple[Figure, PosedBody]:
+    """The body of a person, where they are."""
+    rng = _stream(seed, number, 0)
+    if moment is None:
         facing = rng.normal(0, 38) if rng.uniform() < 0.72 else rng.uniform(-180, 180)
-        turn = about((0.0, 0.0, 1.0), facing) @ about((1.0, 0.0, 0.0), rng.normal(0, 3))
-        figure, posed = sample_person_body(rng, sample_pose(rng), turn)
-        place = np.array([along, rng.uniform(-0.4, 0.5) if len(streams) > 1 else 0.0, 0.0])
-        along += rng.uniform(0.4, 1.0)
-        persons.append(dress_person(figure, _standing_at(posed, place), materials, rng))
-    return persons
+        lean = about((1.0, 0.0, 0.0), rng.normal(0, 3))
+        pose = sample_pose(rng)
+        place = np.array([0.72 * number + rng.uniform(-0.15, 0.15), rng.uniform(-0.4, 0.5) if people > 1 else 0.0, 0.0])
+    else:
+        to_the_left = bool((number + seed) % 2)
+        facing = (90 if to_the_left else -90) + rng.normal(0, 18)
+        lean = np.eye(3)
+        speed, start = rng.uniform(0.7, 1.5), rng.uniform(0, 1)
+        way = about((0.0, 0.0, 1.0), facing) @ np.array([0.0, -1.0, 0.0])
+        place = way * speed * moment.seconds + np.array([rng.uniform(-0.3, 0.3), 0.55 * number, 0.0])
+        pose = walking_pose(rng, float(start + moment.seconds * speed * 0.72))
+    turn = about((0.0, 0.0, 1.0), facing) @ lean
+    figure, posed = sample_person_body(_stream(seed, number, 1), pose, turn)
+    return figure, _standing_at(posed, place)
 
 
 def _standing_at(posed: PosedBody, place: Vector) -> PosedBody:
@@ -117,7 +165,7 @@ def _standing_at(posed: PosedBody, place: Vector) -> PosedBody:
 
 
 def _surroundings(
-    rng: np.random.Generator, materials: MaterialTable, persons: list[Person], camera: Camera
+    rng: np.random.Generator, materials: MaterialTable, persons: list[Person], camera: Camera, *, still: bool
 ) -> list[Layer]:
     layers: list[Layer] = []
     if rng.uniform() < ROOM:
@@ -128,11 +176,11 @@ def _surroundings(
         layers += clutter(rng, materials, (0.8, 4.0))
     for person in persons:
         height = person.posed.heads[0][2]
-        if height < 0.75 and rng.uniform() < 0.7:  # something to sit on
+        if height < 0.75 and not still and rng.uniform() < 0.7:  # something to sit on
             seat = np.array([person.posed.heads[0][0], person.posed.heads[0][1] + 0.03, height - 0.22])
             half = np.array([rng.uniform(0.18, 0.4), rng.uniform(0.16, 0.25), 0.06])
             layers.append(box(seat, half, 0.0, materials.add(fabric(rng))))
-    if persons and rng.uniform() < OCCLUDED:
+    if persons and not still and rng.uniform() < OCCLUDED:
         places = [person.posed.heads[bone].astype(np.float64) for person in persons for bone in (0, 3, 41, 45, 98)]
         layers += occluders(rng, materials, places, camera.position)
     return layers

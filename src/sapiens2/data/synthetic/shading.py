@@ -263,7 +263,7 @@ def lit_share(
     top = int(wp.floor(row + 0.5))
     if left < 1 or top < 1 or left >= nearness.shape[1] - 1 or top >= nearness.shape[0] - 1:
         return 1.0
-    total = float(0.0)
+    total = wp.float32(0.0)
     for i in range(-1, 2):
         for j in range(-1, 2):
             if nearness[top + i, left + j] < near + 0.008:
@@ -302,22 +302,22 @@ def shade_pixels(
     total = samples * samples
     middle = (samples - 1) / 2
     empty = wp.vec3(0.0, 0.0, 0.0)
-    people = int(0)
-    others = int(0)
+    people = wp.int32(0)
+    others = wp.int32(0)
     people_color = wp.vec3(0.0, 0.0, 0.0)
     people_albedo = wp.vec3(0.0, 0.0, 0.0)
     others_color = wp.vec3(0.0, 0.0, 0.0)
-    last = int(-2)
-    last_material = int(-2)
-    shaded = int(0)
+    last = wp.int32(-2)
+    last_material = wp.int32(-2)
+    shaded = wp.int32(0)
     color = wp.vec3(0.0, 0.0, 0.0)
     own_albedo = wp.vec3(0.0, 0.0, 0.0)
-    best_distance = int(1000000)
+    best_distance = wp.int32(1000000)
     best_normal = wp.vec3(0.0, 0.0, 0.0)
-    best_depth = float(0.0)
+    best_depth = wp.float32(0.0)
     counts = wp.vector(length=29, dtype=int)
     owners = wp.vector(length=8, dtype=int)
-    stride = int(2)
+    stride = wp.int32(2)
     if samples == 5:
         stride = 7
     place_in_pixel = int(total / 2)  # the centre first, then all others in an order that spreads them
@@ -405,8 +405,8 @@ def shade_pixels(
         background[row, column] = backdrop[row, column]
     if people > 0:
         albedo[row, column] = people_albedo / float(people)
-    most = int(unseen)
-    label = int(0)
+    most = wp.int32(unseen)
+    label = wp.int32(0)
     for candidate in range(1, 29):
         if counts[candidate] > most or (counts[candidate] == most and most > 0 and label == 0):
             most = counts[candidate]
@@ -415,8 +415,8 @@ def shade_pixels(
     if label > 0:
         normal_map[row, column] = best_normal
         depth[row, column] = best_depth
-        owner = int(0)
-        most = int(0)
+        owner = wp.int32(0)
+        most = wp.int32(0)
         for candidate in range(1, 8):
             if owners[candidate] > most:
                 most = owners[candidate]

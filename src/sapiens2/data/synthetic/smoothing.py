@@ -28,7 +28,7 @@ def average_neighbours(
 ):
     vertex = wp.tid()
     total = wp.vec3(0.0, 0.0, 0.0)
-    count = float(0.0)
+    count = wp.float32(0.0)
     for slot in range(neighbours.shape[1]):
         other = neighbours[vertex, slot]
         if other >= 0:

@@ -14,7 +14,7 @@ from sapiens2.data.sample import Sample
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
 
-__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render"]
+__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render", "render_frame"]
 
 MAX_PEOPLE = 6
 
@@ -86,21 +86,50 @@ def render(seed: int, size_hw: SizeHW, people: int = 1, *, framing: str | None =
         seed: Any number from 0.
         size_hw: Height and width, each at least 16.
         people: How many, 0 to 6.
-        framing: ``full``, ``knees``, ``waist``, ``bust``, ``face`` or ``legs``; drawn when None.
+        framing: One of :data:`FRAMING_NAMES`; drawn when None.
 
     Raises:
         InputError: An argument is out of range.
         MissingDependencyError: The extra ``synth`` is not installed.
     """
-    if seed < 0:
-        raise InputError(f"seed must be 0 or more, got {seed}")
-    if min(size_hw) < 16:
-        raise InputError(f"size_hw must be at least 16 pixels each way, got {size_hw}")
-    if not 0 <= people <= MAX_PEOPLE:
-        raise InputError(f"people must be 0 to {MAX_PEOPLE}, got {people}")
+    _check_arguments(seed, size_hw, people)
     if framing is not None and framing not in FRAMING_NAMES:
         raise InputError(f"unknown framing {framing!r}; expected one of {', '.join(FRAMING_NAMES)}")
     from sapiens2.data.synthetic.rendering import render_scene
     from sapiens2.data.synthetic.scene import sample_scene
 
     return render_scene(sample_scene(seed, size_hw, people, framing=framing), seed)
+
+
+def render_frame(seed: int, size_hw: SizeHW, people: int, frame: int, frames: int) -> SyntheticSample:
+    """Make one frame of a clip in which people walk past each other before a still camera.
+
+    Rows of ``keypoints`` and numbers in ``people`` are the same person in all frames.
+
+    Args:
+        seed: Seed of the clip.
+        size_hw: Height and width, each at least 16.
+        people: How many, 0 to 6.
+        frame: Which frame, from 0.
+        frames: How many the clip has; 12 make a second.
+
+    Raises:
+        InputError: An argument is out of range.
+        MissingDependencyError: The extra ``synth`` is not installed.
+    """
+    _check_arguments(seed, size_hw, people)
+    if not 0 <= frame < frames:
+        raise InputError(f"frame must be 0 to {frames - 1}, got {frame}")
+    from sapiens2.data.synthetic.rendering import render_scene
+    from sapiens2.data.synthetic.scene import Moment, sample_scene
+
+    return render_scene(sample_scene(seed, size_hw, people, moment=Moment(frame, frames)), seed)
+
+
+def _check_arguments(seed: int, size_hw: SizeHW, people: int) -> None:
+    if seed < 0:
+        raise InputError(f"seed must be 0 or more, got {seed}")
+    if min(size_hw) < 16:
+        raise InputError(f"size_hw must be at least 16 pixels each way, got {size_hw}")
+    if not 0 <= people <= MAX_PEOPLE:
+        raise InputError(f"people must be 0 to {MAX_PEOPLE}, got {people}")

@@ -1,0 +1,272 @@
+"""Folders of generated people, in the layout that the loaders read; resumable, and the same for any number of workers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapiens2 import __version__
+from sapiens2.assets import keypoint_table, part_table
+from sapiens2.data.synthetic import MAX_PEOPLE, SyntheticSample, render, render_frame
+from sapiens2.errors import InputError
+from sapiens2.io import (
+    PosedImage,
+    coco_pose_document,
+    read_json,
+    write_json,
+    write_normals_png,
+    write_npz,
+    write_png,
+)
+from sapiens2.types import PathLike, SizeHW
+
+__all__ = ["SynthesisReport", "SynthesisRequest", "synthesise"]
+
+FOLDERS = ("images", "parts", "normals", "depth", "alpha", "foreground", "albedo", "people")
+SEEDS_PER_RUN = 10_000_000
+"""Pictures of a run have neighbouring seeds; runs with other seeds share none."""
+
+
+@dataclass(frozen=True)
+class SynthesisRequest:
+    """What to make.
+
+    Attributes:
+        count: Pictures, or clips.
+        size_hw: Height and width.
+        people: Fewest and most people in a picture; 0 makes pictures without people.
+        seed: Seed of the run.
+        frames: Frames of each clip; 0 makes single pictures.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    count: int
+    size_hw: SizeHW
+    people: tuple[int, int] = (1, 1)
+    seed: int = 0
+    frames: int = 0
+
+    def __post_init__(self) -> None:
+        low, high = self.people
+        if not 0 <= low <= high <= MAX_PEOPLE:
+            raise InputError(f"people must be a range within 0 to {MAX_PEOPLE}, got {low}-{high}")
+        if not 0 < self.count <= SEEDS_PER_RUN:
+            raise InputError(f"count must be 1 to {SEEDS_PER_RUN}, got {self.count}")
+        if min(self.size_hw) < 16:
+            raise InputError(f"size_hw must be at least 16 pixels each way, got {self.size_hw}")
+        if self.seed < 0 or self.frames < 0:
+            raise InputError(f"seed and frames must be 0 or more, got {self.seed} and {self.frames}")
+
+    def pictures(self) -> list[Picture]:
+        """Every picture, in order."""
+        pictures = []
+        for index in range(self.count):
+            seed = self.seed * SEEDS_PER_RUN + index
+            low, high = self.people
+            people = int(np.random.default_rng([seed, 99]).integers(low, high + 1))
+            if self.frames:
+                pictures += [
+                    Picture(f"{index:06d}_{frame:04d}", seed, people, frame, self.frames) for frame in range(self.frames)
+                ]
+            else:
+                pictures.append(Picture(f"{index:06d}", seed, people))
+        return pictures
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to make: its stem, seed, people, and its place in a clip of ``frames`` (0: none)."""
+
+    stem: str
+    seed: int
+    people: int
+    frame: int = 0
+    frames: int = 0
+
+
+@dataclass(frozen=True)
+class SynthesisReport:
+    """What was done: the folder, pictures made now and pictures that were there."""
+
+    folder: Path
+    made: int
+    kept: int
+
+
+def synthesise(
+    output: PathLike,
+    request: SynthesisRequest,
+    *,
+    workers: int = 1,
+    on_picture: Callable[[int, int], None] | None = None,
+) -> SynthesisReport:
+    """Make pictures with their truth.
+
+    Files: ``images/``, ``parts/`` (class ids with a palette), ``normals/`` (16-bit PNG), ``depth/`` (NPZ, metres) with
+    ``intrinsics.json``, ``alpha/``, ``foreground/`` (premultiplied), ``albedo/`` (transparent where nobody is),
+    ``keypoints.json`` (COCO with 308 names) and ``scene.json`` (seeds and versions). ``people/`` holds keypoints, boxes
+    and camera of each picture; a picture whose file there exists is done, and is kept by the next run.
+
+    Args:
+        output: Folder; made when it does not exist.
+        request: What to make.
+        workers: Processes; the files do not depend on it.
+        on_picture: Called with the pictures done and all pictures.
+
+    Raises:
+        InputError: The folder holds pictures of another request.
+        MissingDependencyError: The extra ``synth`` is not installed.
+    """
+    folder = Path(output)
+    _claim(folder, request)
+    pictures = request.pictures()
+    todo = [own for own in pictures if not _record_path(folder, own).is_file()]
+    done = len(pictures) - len(todo)
+    for _ in _each_made(folder, todo, request.size_hw, workers):
+        done += 1
+        if on_picture is not None:
+            on_picture(done, len(pictures))
+    _summarise(folder, request, pictures)
+    return SynthesisReport(folder, len(todo), len(pictures) - len(todo))
+
+
+def _claim(folder: Path, request: SynthesisRequest) -> None:
+    """Make the folders, and refuse those that another request filled."""
+    for name in FOLDERS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    plan, path = _plan(request), folder / "scene.json"
+    if path.is_file() and read_json(path)["request"] != plan["request"]:
+        raise InputError(f"{folder} holds pictures of another request (see {path}); name another folder")
+    write_json(path, plan, indent=2)
+
+
+def _plan(request: SynthesisRequest) -> dict[str, Any]:
+    own = asdict(request) | {"size_hw": list(request.size_hw), "people": list(request.people)}
+    versions = {name: importlib.metadata.version(name) for name in ("anny", "warp-lang", "numpy")}
+    return {"request": own, "versions": {"sapiens2": __version__, **versions}}
+
+
+def _each_made(folder: Path, todo: list[Picture], size_hw: SizeHW, workers: int) -> Iterator[None]:
+    if workers <= 1 or len(todo) < 2:
+        for picture in todo:
+            _make(folder, picture, size_hw)
+            yield
+        return
+    # Started afresh: Warp and threads do not survive a fork. Numbers come from kernels that run on one thread.
+    context = multiprocessing.get_context("spawn")
+    with _one_thread_each(), ProcessPoolExecutor(min(workers, len(todo)), mp_context=context) as pool:
+        waiting = [pool.submit(_make, folder, picture, size_hw) for picture in todo]
+        try:
+            for finished in as_completed(waiting):
+                finished.result()
+                yield
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started within compute on one thread."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _make(folder: Path, picture: Picture, size_hw: SizeHW) -> None:
+    """Render a picture and write its files; the record comes last, so what it names is whole."""
+    if picture.frames:
+        sample = render_frame(picture.seed, size_hw, picture.people, picture.frame, picture.frames)
+    else:
+        sample = render(picture.seed, size_hw, picture.people)
+    name = f"{picture.stem}.png"
+    write_png(folder / "images" / name, sample.image)
+    write_png(folder / "parts" / name, sample.parts, palette_rgb=part_table().palette_rgb)
+    write_normals_png(folder / "normals" / name, np.nan_to_num(sample.normals))
+    write_npz(folder / "depth" / f"{picture.stem}.npz", {"depth": np.nan_to_num(sample.pointmap[2])})
+    write_png(folder / "alpha" / name, _to_bytes(sample.alpha))
+    write_png(folder / "foreground" / name, _to_bytes(sample.foreground).transpose(1, 2, 0))
+    known = _to_bytes(np.isfinite(sample.albedo[:1]).astype(np.float32))
+    albedo = np.concatenate([_to_bytes(np.nan_to_num(sample.albedo)), known])
+    write_png(folder / "albedo" / name, albedo.transpose(1, 2, 0))
+    write_json(_record_path(folder, picture), _record(picture, sample))
+
+
+def _to_bytes(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.rint(values.clip(0, 1) * 255).astype(np.uint8)
+
+
+def _record_path(folder: Path, picture: Picture) -> Path:
+    return folder / "people" / f"{picture.stem}.json"
+
+
+def _record(picture: Picture, sample: SyntheticSample) -> dict[str, Any]:
+    return {
+        **asdict(picture),
+        "framing": sample.framing,
+        "intrinsics": sample.intrinsics.tolist(),
+        "boxes_xywh": sample.boxes_xywh.astype(np.float64).round(3).tolist(),
+        "keypoints": sample.keypoints.astype(np.float64).round(3).tolist(),
+    }
+
+
+def _summarise(folder: Path, request: SynthesisRequest, pictures: list[Picture]) -> None:
+    """Join the records of all pictures into the files that loaders read."""
+    records = [read_json(_record_path(folder, picture)) for picture in pictures]
+    write_json(folder / "intrinsics.json", {own["stem"]: own["intrinsics"] for own in records})
+    write_json(folder / "keypoints.json", _coco_document(records, request))
+    scenes = [{name: own[name] for name in ("stem", "seed", "people", "frame", "framing")} for own in records]
+    write_json(folder / "scene.json", _plan(request) | {"pictures": scenes}, indent=2)
+
+
+def _coco_document(records: list[dict[str, Any]], request: SynthesisRequest) -> dict[str, Any]:
+    table = keypoint_table()
+    visibility: list[int] = []
+    images = []
+    for record in records:
+        points = np.array(record["keypoints"], np.float64).reshape(-1, len(table), 3)
+        boxes = np.array(record["boxes_xywh"], np.float64).reshape(-1, 4)
+        # People of whom the picture shows nothing are none in it.
+        shown = np.flatnonzero((boxes[:, 2:] > 0).all(axis=1))
+        points, boxes = points[shown], boxes[shown]
+        boxes[:, 2:] += boxes[:, :2]
+        seen = points[..., 2]
+        visibility += seen.astype(int).ravel().tolist()
+        images.append(
+            PosedImage(
+                file_name=f"{record['stem']}.png",
+                size_hw=request.size_hw,
+                keypoints=np.where(seen[..., None] > 0, points[..., :2], np.nan).astype(np.float32),
+                scores=(seen > 0).astype(np.float32),
+                boxes_xyxy=boxes.astype(np.float32),
+                track_ids=shown.astype(np.int64) + 1,
+            )
+        )
+    document = coco_pose_document(
+        images, keypoint_names=table.names, skeleton=table.skeleton, info={"seed": request.seed, "generator": "synth"}
+    )
+    remaining = iter(visibility)
+    for annotation in document["annotations"]:
+        annotation["keypoints"][2::3] = [next(remaining) for _ in range(len(table))]
+        del annotation["keypoint_scores"]
+    return document
