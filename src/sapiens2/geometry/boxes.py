@@ -26,6 +26,9 @@ __all__ = [
 CROP_PADDING = 1.25
 """Factor by which a box grows before it is cropped (the published models were trained with it)."""
 
+MAX_COORDINATE = 1e7
+"""Largest magnitude of a box's numbers in pixels: beyond it float32 has less than a pixel, and products overflow."""
+
 _FORMAT = "(x_min, y_min, width, height) in absolute pixels"
 
 
@@ -43,7 +46,8 @@ def as_boxes(boxes: BoxesLike, *, image_index: int | None = None) -> Tensor:
         Tensor ``(N, 4)``, float32; on the device of ``boxes`` if that was a tensor, else on the CPU.
 
     Raises:
-        InputError: A box does not have 4 finite numbers, or its width or height is not above zero.
+        InputError: A box does not have 4 finite numbers of magnitude up to 1e7, its width or height is not above zero,
+            or the tensor has no values to read (sparse, meta).
     """
     place = "" if image_index is None else f" of image {image_index}"
     if isinstance(boxes, str) or not isinstance(boxes, (Tensor, np.ndarray, Sequence)):
@@ -51,6 +55,9 @@ def as_boxes(boxes: BoxesLike, *, image_index: int | None = None) -> Tensor:
     if isinstance(boxes, np.ndarray) and boxes.dtype != object:
         boxes = _from_numpy(boxes, place)
     tensor = boxes if isinstance(boxes, Tensor) else _stack_rows(boxes, place)
+    if tensor.is_meta or tensor.layout != torch.strided:
+        kind = "on the meta device" if tensor.is_meta else f"of layout {tensor.layout}"
+        raise InputError(f"Boxes{place} are a tensor {kind}; expected a dense tensor with values: {_FORMAT}.")
     if tensor.numel() == 0 and tensor.shape[-1] in (0, 4):
         return tensor.new_zeros((0, 4), dtype=torch.float32)
     if tensor.ndim == 1:
@@ -59,9 +66,9 @@ def as_boxes(boxes: BoxesLike, *, image_index: int | None = None) -> Tensor:
         )
     if tensor.ndim != 2 or tensor.shape[1] != 4:
         raise InputError(f"Boxes{place} have shape {tuple(tensor.shape)}; expected (N, 4): {_FORMAT}.")
-    if tensor.is_complex():
+    if tensor.is_complex() or tensor.dtype == torch.bool:
         raise InputError(f"Boxes{place} have dtype {tensor.dtype}; expected real numbers: {_FORMAT}.")
-    tensor = tensor.to(torch.float32)
+    tensor = tensor.detach().to(torch.float32)
     _require_valid(tensor, place)
     return tensor
 
@@ -158,7 +165,7 @@ def expand_to_aspect(boxes_xywh: Tensor, aspect_wh: float, padding: float = CROP
 def _from_numpy(boxes: np.ndarray[Any, Any], place: str) -> Tensor:
     if boxes.dtype.kind not in "fiu":
         raise InputError(f"Boxes{place} have dtype {boxes.dtype}; expected real numbers: {_FORMAT}.")
-    return torch.from_numpy(np.array(boxes, dtype=np.float32))
+    return torch.from_numpy(np.array(boxes, dtype=np.float64))
 
 
 def _stack_rows(boxes: Sequence[Any] | np.ndarray[Any, Any], place: str) -> Tensor:
@@ -171,13 +178,13 @@ def _stack_rows(boxes: Sequence[Any] | np.ndarray[Any, Any], place: str) -> Tens
     for index, box in enumerate(boxes):
         try:
             rows.append(_numbers(box))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"Box {index}{place} is {box!r}; expected 4 numbers: {_FORMAT}.") from error
         if isinstance(rows[-1], list) and len(rows[-1]) != 4:
             raise InputError(f"Box {index}{place} has {len(rows[-1])} numbers; expected 4: {_FORMAT}.")
     if len({type(row) for row in rows}) > 1:
         raise InputError(f"Boxes{place} mix single numbers with boxes; expected a list of {_FORMAT}.")
-    return torch.tensor(rows, dtype=torch.float32)
+    return torch.tensor(rows, dtype=torch.float64)
 
 
 def _numbers(box: Any) -> list[float] | float:
@@ -187,21 +194,28 @@ def _numbers(box: Any) -> list[float] | float:
     if isinstance(box, (Tensor, np.ndarray)):
         box = box.tolist()
     if isinstance(box, Sequence):
-        if any(isinstance(value, (str, bytes)) for value in box):
-            raise TypeError("text is not a number")
+        if any(isinstance(value, (str, bytes, bool, np.bool_)) or _is_bool_tensor(value) for value in box):
+            raise TypeError("text and booleans are no numbers")
         return [float(value) for value in box]
     return float(box)
 
 
+def _is_bool_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.bool
+
+
 def _require_valid(boxes: Tensor, place: str) -> None:
     finite = boxes.isfinite().all(dim=1)
-    valid = finite & (boxes[:, 2:] > 0).all(dim=1)
+    near = boxes.abs().amax(dim=1) <= MAX_COORDINATE
+    valid = finite & near & (boxes[:, 2:] > 0).all(dim=1)
     if bool(valid.all()):
         return
     index = int((~valid).nonzero()[0])
     numbers = [round(value, 3) for value in boxes[index].tolist()]
     if not bool(finite[index]):
         raise InputError(f"Box {index}{place} is {numbers}, which is not finite; expected {_FORMAT}.")
+    if not bool(near[index]):
+        raise InputError(f"Box {index}{place} is {numbers}, beyond {MAX_COORDINATE:.0e} pixels; expected {_FORMAT}.")
     raise InputError(
         f"Box {index}{place} is {numbers}, whose width or height is not above zero; expected {_FORMAT}. "
         "Convert corner boxes with sapiens2.geometry.xyxy_to_xywh."

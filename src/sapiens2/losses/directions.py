@@ -23,8 +23,13 @@ def unit_vectors(vectors: Tensor, min_length: float = _MIN_LENGTH) -> Tensor:
     Returns:
         ``(B, C, H, W)``.
     """
-    lengths: Tensor = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)  # (B, 1, H, W)
-    return vectors / lengths.clamp_min(min_length)
+    # squares of components above 1e19 overflow, so such vectors are scaled down first; others stay as they are
+    excess: Tensor | float = 1.0
+    if vectors.numel():
+        excess = vectors.detach().abs().amax(dim=1, keepdim=True).clamp_min(1.0)
+    scaled = vectors / excess
+    lengths: Tensor = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)  # (B, 1, H, W)
+    return scaled / lengths.clamp_min(min_length)
 
 
 def cosine_distances(predicted: Tensor, target: Tensor) -> Tensor:

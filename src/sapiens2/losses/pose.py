@@ -23,7 +23,7 @@ def heatmap_mse_loss(heatmaps: Tensor, targets: Tensor, weights: Tensor | None =
     Args:
         heatmaps: ``(N, K, h, w)``, one row per person; N may be 0.
         targets: ``(N, K, h, w)``, or with another height and width: they are then resampled to those of the
-            heatmaps.
+            heatmaps. With N = 0 any K does.
         weights: ``(N, K)``, ``(N, K, 1, 1)``, or any shape of four dimensions that broadcasts to the heatmaps (or to
             the targets before they are resampled); numbers >= 0, 0 for keypoints that are not visible. None weighs
             everything 1.
@@ -111,6 +111,9 @@ def _weighted_squared_errors(heatmaps: Tensor, targets: Tensor, weights: Tensor 
     """Return ``w (ĥ − h)²``, exactly 0 where w is 0, and w, both ``(N, K, h, w)``."""
     check_feature_map(heatmaps, "heatmaps")
     check_feature_map(targets, "targets")
+    if len(heatmaps) == len(targets) == 0:  # targets of nobody cannot know the number of keypoints
+        nothing = heatmaps.to(working_dtype(heatmaps))
+        return nothing, nothing.detach()
     if heatmaps.shape[:2] != targets.shape[:2]:
         raise InputError(
             f"heatmaps have shape {tuple(heatmaps.shape)} and targets have shape {tuple(targets.shape)}. "

@@ -122,7 +122,7 @@ def to_byte_range(pixels: torch.Tensor) -> torch.Tensor:
             if full_scale > 1.0 and high <= _DARK_BYTES:
                 warnings.warn(
                     f"Float image has values from {low:.4g} to {high:.4g}: they exceed 0..1, so they are taken as "
-                    "0..255 and the image is almost black. If 1 is white, pass image.clip(0, 1); if 255 is, pass uint8.",
+                    "0..255 and the image is almost black. Where 1 is white pass image.clip(0, 1), else uint8.",
                     UserWarning,
                     stacklevel=2,
                 )

@@ -12,6 +12,9 @@ from sapiens2.processing.sizes import SizesLike
 
 __all__ = ["post_process_normal_estimation", "unit_vectors"]
 
+_SAFE_COMPONENT = 1e18
+"""The square of three such components is finite in float32."""
+
 
 def post_process_normal_estimation(
     outputs: Any,
@@ -48,11 +51,14 @@ def unit_vectors(vectors: torch.Tensor) -> torch.Tensor:
     """Scale the vectors along the first axis to length 1.
 
     Args:
-        vectors: ``(3, H, W)``, float32; half precision would lose the guard against division by zero.
+        vectors: ``(3, H, W)``, float32, of any finite magnitude; half precision would lose the guard against
+            division by zero.
 
     Returns:
         Same shape; vectors shorter than 1e-6 keep their direction but not unit length, zero stays zero.
     """
+    if vectors.numel() and not bool(vectors.abs().max() <= _SAFE_COMPONENT):  # NaN goes the same way
+        vectors = vectors / vectors.abs().amax(dim=0).clamp_min(1.0)
     x, y, z = vectors.unbind(0)
     squared = (x * x).addcmul_(y, y).addcmul_(z, z)  # one plane of memory where a norm over the axis takes three
     inverse_length: torch.Tensor = squared.clamp_(min=1e-12).rsqrt_()

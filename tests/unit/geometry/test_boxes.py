@@ -175,3 +175,51 @@ def test_expand_to_aspect__always_contains_the_padded_box():
 def test_expand_to_aspect__refuses_what_is_no_window(aspect, padding):
     with pytest.raises(InputError, match="expected a finite number above zero"):
         expand_to_aspect(torch.tensor([BOX]), aspect, padding)
+
+
+@pytest.mark.parametrize("number", [1.1e7, -1.1e7, 3e38, 1e300])
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(
+    "convert", [list, lambda box: [np.array(box, dtype=float)], lambda box: np.array([box], float)]
+)
+def test_as_boxes__refuses_numbers_that_no_picture_reaches(number, place, convert):
+    box = [*BOX[:place], number, *BOX[place + 1 :]]
+    with pytest.raises(InputError, match=r"Box 0 is .*(beyond 1e\+07 pixels|not finite)"):
+        as_boxes([box] if convert is list else convert(box))
+
+
+def test_as_boxes__refuses_integers_that_no_float_holds():
+    with pytest.raises(InputError, match="expected 4 numbers"):
+        as_boxes([[0, 0, 10**400, 5]])
+
+
+def test_as_boxes__takes_numbers_up_to_the_bound():
+    assert as_boxes([[-1e7, 0, 1e7, 1e7]]).tolist() == [[-1e7, 0, 1e7, 1e7]]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [[True, 0, 5, 5]],
+        [[np.True_, 0, 5, 5]],
+        [[torch.tensor(True), 0, 5, 5]],
+        [np.array([True] * 4)],
+        [torch.ones(4, dtype=torch.bool)],
+        torch.ones((1, 4), dtype=torch.bool),
+        np.ones((1, 4), dtype=bool),
+        np.array([[True, 0, 5, 5]], dtype=object),
+    ],
+)
+def test_as_boxes__refuses_booleans(boxes):
+    with pytest.raises(InputError, match=r"expected (4|real) numbers"):
+        as_boxes(boxes)
+
+
+@pytest.mark.parametrize("boxes", [torch.ones((2, 4), device="meta"), torch.ones((2, 4)).to_sparse()])
+def test_as_boxes__refuses_tensors_without_dense_values(boxes):
+    with pytest.raises(InputError, match=r"of image 3 are a tensor .*expected a dense tensor"):
+        as_boxes(boxes, image_index=3)
+
+
+def test_as_boxes__leaves_the_graph_behind():
+    assert not as_boxes(torch.tensor([BOX], requires_grad=True)).requires_grad

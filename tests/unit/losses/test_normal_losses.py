@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.autograd import gradcheck
 
 from sapiens2.errors import InputError
 from sapiens2.losses import (
@@ -10,6 +11,7 @@ from sapiens2.losses import (
     squared_gradient_normal_loss,
     valid_normals,
 )
+from sapiens2.losses.directions import unit_vectors
 
 
 @pytest.fixture
@@ -129,3 +131,16 @@ def test_normal_loss__marks_equal_the_mask(loss, normals, targets, mask, mark):
 def test_normal_loss__two_channels_are_refused():
     with pytest.raises(InputError, match=r"normals must have shape \(batch, 3, height, width\), got \(1, 2, 4, 4\)"):
         l1_normal_loss(torch.zeros((1, 2, 4, 4)), torch.zeros((1, 2, 4, 4)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_unit_vectors__components_whose_squares_overflow(targets, dtype):
+    huge = (targets * 1e20 if dtype == torch.float32 else targets * 1e200).to(dtype).requires_grad_()
+    found = unit_vectors(huge)
+    torch.testing.assert_close(found, targets.to(dtype))
+    (found * torch.randn_like(found)).sum().backward()
+    assert torch.isfinite(huge.grad).all()
+
+
+def test_unit_vectors__gradient_is_that_of_the_direction(normals):
+    assert gradcheck(unit_vectors, (10 * normals[:1, :, :2, :2]).requires_grad_())

@@ -212,3 +212,19 @@ def test_heatmap_loss__weights_that_are_no_weights_are_refused(loss, heatmaps, t
     weights[1, 2] = wrong
     with pytest.raises(InputError, match="weights must be finite numbers >= 0"):
         loss(heatmaps, targets, weights)
+
+
+@EVERY_LOSS
+@pytest.mark.parametrize("num_keypoints", [0, 3, 5])
+def test_losses__nobody_on_both_sides_needs_no_number_of_keypoints(loss, num_keypoints):
+    heatmaps = torch.zeros((0, 5, 6, 4), requires_grad=True)
+    value = loss(heatmaps, torch.zeros((0, num_keypoints, 6, 4)), torch.zeros((0, num_keypoints)))
+    assert value.item() == 0
+    value.backward()
+    assert heatmaps.grad is not None
+
+
+@EVERY_LOSS
+def test_losses__nobody_on_one_side_only_is_refused(loss, heatmaps):
+    with pytest.raises(InputError, match="number of people"):
+        loss(heatmaps, torch.zeros((0, 0, 6, 4)))

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ import sapiens2.models as models
 import tiny_models as tiny
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.models.pose import flip_back
+from sapiens2.processing import Sapiens2ImageProcessor
 
 
 def build(class_name: str, seed: int = 0, **changes: Any) -> Any:
@@ -382,3 +384,14 @@ def test_autocast__bfloat16_training_step() -> None:
         loss = model(tiny.pixels(), **labels).loss
     loss.backward()
     assert torch.isfinite(loss)
+
+
+def test_pose_estimation__a_batch_with_nobody_trains() -> None:
+    model = models.Sapiens2ForPoseEstimation(models.Sapiens2Config(**tiny.fields_of("Sapiens2ForPoseEstimation")))
+    height, width = tiny.IMAGE_HW
+    processor = Sapiens2ImageProcessor(size={"height": height, "width": width})
+    inputs = processor(np.zeros((50, 40, 3), np.uint8), boxes=[[]], keypoints=[[]], return_tensors="pt")
+    loss = model(**inputs).loss
+    loss.backward()
+    assert loss.item() == 0
+    assert all(parameter.grad is None or not parameter.grad.any() for parameter in model.parameters())

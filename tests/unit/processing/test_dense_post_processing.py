@@ -361,3 +361,25 @@ def test_post_process__needs_no_inference_mode(task: str) -> None:
     result = field(function(outputs, target_sizes=[(50, 40)] * BATCH)[0])
     assert not result.requires_grad
     result.numpy()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e15, 1e20, 1e38])
+def test_post_process_normal_estimation__any_magnitude_gives_the_same_directions(scale: float) -> None:
+    normals = torch.randn((1, 3, 6, 4), generator=torch.Generator().manual_seed(5))
+    (expected,) = post_process_normal_estimation(SimpleNamespace(normals=normals), target_sizes=[(9, 7)])
+    (found,) = post_process_normal_estimation(SimpleNamespace(normals=normals * scale), target_sizes=[(9, 7)])
+    torch.testing.assert_close(found["normals"], expected["normals"])
+
+
+@pytest.mark.parametrize("normals", [[[1.0], [1.0, 2.0]], np.full((1, 3, 4, 4), "x"), np.zeros((1, 3, 4, 4), complex)])
+def test_post_process_normal_estimation__refuses_what_holds_no_numbers(normals: object) -> None:
+    with pytest.raises(InputError, match=r"outputs\.normals"):
+        post_process_normal_estimation({"normals": normals})
+
+
+def test_post_process_normal_estimation__arrays_of_any_layout() -> None:
+    normals = np.random.default_rng(0).normal(size=(1, 3, 6, 4)).astype(np.float32)
+    (expected,) = post_process_normal_estimation({"normals": normals[..., ::-1].copy()})
+    for given in (normals[..., ::-1], normals[..., ::-1].astype(">f4"), normals[..., ::-1].tolist()):
+        (found,) = post_process_normal_estimation({"normals": given})
+        torch.testing.assert_close(found["normals"], expected["normals"])
