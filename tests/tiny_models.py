@@ -61,6 +61,8 @@ def fields_of(class_name: str, **changes: Any) -> dict[str, Any]:
     fields = {**TRUNK, "head_config": head, "num_labels": num_labels}
     if class_name == "Sapiens2Backbone":
         fields["out_indices"] = [0, 2, 4]
+    if "id2label" in changes:
+        del fields["num_labels"]
     return {**fields, **changes}
 
 

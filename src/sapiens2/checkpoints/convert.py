@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from sapiens2.assets.sizes import size_of_hidden_size
+from sapiens2.checkpoints.inspect import CONFIG_METADATA
 from sapiens2.checkpoints.load import load_model, load_processor
 from sapiens2.errors import CheckpointError
 from sapiens2.models.pretrained import Sapiens2PreTrainedModel
@@ -95,7 +96,9 @@ def convert_checkpoint(
     try:
         staged = staging / target.name
         if layout == "original":
-            save_file(original_state_dict(model), staged, metadata={"format": "pt"})
+            # names and shapes tell a configuration in part only: the file carries it, which the original code ignores
+            metadata = {"format": "pt", CONFIG_METADATA: model.config.to_json_string()}
+            save_file(original_state_dict(model), staged, metadata=metadata)
         else:
             model.save_pretrained(staged)
             load_processor(source, model).save_pretrained(staged)
@@ -117,8 +120,13 @@ def convert_checkpoint(
 
 
 def _verify(written: Sapiens2PreTrainedModel, read: Sapiens2PreTrainedModel, target: Path) -> None:
-    if type(written) is not type(read):
+    if written.task != read.task:
         raise CheckpointError(f"{target}: written as {type(written).__name__}, read back as {type(read).__name__}")
+    volatile = ("_name_or_path", "architectures", "dtype", "transformers_version")  # say where from, not what
+    before, after = ({k: v for k, v in m.config.to_dict().items() if k not in volatile} for m in (written, read))
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if changed:
+        raise CheckpointError(f"{target}: the configuration differs when read back: {', '.join(changed)}")
     state = read.state_dict()
     differing = [name for name, tensor in written.state_dict().items() if not torch.equal(tensor.cpu(), state[name])]
     if differing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -15,7 +16,10 @@ from sapiens2.errors import CheckpointError
 from sapiens2.models.configuration import Sapiens2Config
 from sapiens2.types import TASKS, Task
 
-__all__ = ["infer_config", "read_shapes"]
+__all__ = ["CONFIG_METADATA", "infer_config", "read_metadata", "read_shapes"]
+
+CONFIG_METADATA = "sapiens2_config"
+"""Key under which files in the original layout carry the configuration, which names and shapes tell in part only."""
 
 Shape = tuple[int, ...]
 
@@ -35,16 +39,25 @@ def read_shapes(path: Path) -> dict[str, Shape]:
         raise CheckpointError(f"{path} is not a whole safetensors file ({error}); download or copy it again") from error
 
 
-def infer_config(shapes: Mapping[str, Shape], *, source: str = "the file") -> tuple[Sapiens2Config, Task | None]:
+def read_metadata(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file that :func:`read_shapes` could read."""
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata() or {})
+
+
+def infer_config(
+    shapes: Mapping[str, Shape], *, source: str = "the file", metadata: Mapping[str, str] | None = None
+) -> tuple[Sapiens2Config, Task | None]:
     """Configuration and task of weights in the original layout.
 
     Args:
         shapes: Names and shapes of all weights.
         source: What error messages call the weights.
+        metadata: Of the file. A configuration in it, as :mod:`sapiens2.checkpoints.convert` writes it, is taken.
 
     Returns:
-        The configuration, and the task (``None`` for a bare backbone). The image size is the published one of the
-        trunk's width, since the weights do not tell it.
+        The configuration, and the task (``None`` for a bare backbone). Without metadata, what weights do not tell is
+        taken to be as published: image size, RoPE base, epsilon, activation, names of labels.
 
     Raises:
         CheckpointError: The names are not those of the original layout.
@@ -62,6 +75,17 @@ def infer_config(shapes: Mapping[str, Shape], *, source: str = "the file") -> tu
             "its config.json beside it"
         )
     task = _task_of(head, source)
+    if metadata is not None and CONFIG_METADATA in metadata:
+        return Sapiens2Config(**json.loads(metadata[CONFIG_METADATA])), task
+    try:
+        return Sapiens2Config(**_inferred_fields(trunk, head, task, source)), task
+    except KeyError as error:
+        raise CheckpointError(f"{source} lacks {error.args[0]}; is the file whole, and of one model?") from error
+
+
+def _inferred_fields(
+    trunk: Mapping[str, Shape], head: Mapping[str, Shape], task: Task | None, source: str
+) -> dict[str, Any]:
     fields = _trunk(trunk, source)
     if task is not None:
         predictor = next(
@@ -73,7 +97,7 @@ def infer_config(shapes: Mapping[str, Shape], *, source: str = "the file") -> tu
         published = Sapiens2Config._published_labels(task, predictor[0])
         names = published.get("id2label")
         fields |= published if names is None or len(names) == predictor[0] else {"num_labels": predictor[0]}
-    return Sapiens2Config(**fields), task
+    return fields
 
 
 def _task_of(head: Mapping[str, Shape], source: str) -> Task | None:
@@ -116,6 +140,7 @@ def _trunk(trunk: Mapping[str, Shape], source: str) -> dict[str, Any]:
         "num_channels": patch[1],
         "patch_size": patch[2] if patch[2] == patch[3] else list(patch[2:]),
         "image_size": known["image_size"],
+        "use_mask_token": "embeddings.mask_token" in trunk,
         "use_qk_norm": "blocks.0.attn.q_norm.weight" in trunk,
         "query_bias": "blocks.0.attn.wq.bias" in trunk,
         "key_bias": "blocks.0.attn.wk.bias" in trunk,

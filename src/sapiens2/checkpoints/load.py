@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from sapiens2.checkpoints.inspect import Shape, infer_config, read_shapes
+from sapiens2.checkpoints.inspect import Shape, infer_config, read_metadata, read_shapes
 from sapiens2.errors import CheckpointError
 from sapiens2.models.auto import model_class_of
 from sapiens2.models.configuration import Sapiens2Config
@@ -89,7 +91,13 @@ def _load_pretrained(source: str, task: Task | None, dtype: torch.dtype | None) 
         model_class = model_class_of(config)
         _check_task(model_class.task, task, source)
         model: Sapiens2PreTrainedModel = model_class.from_pretrained(source, config=config, dtype=dtype or "auto")
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{source} holds weights that are no whole safetensors file ({error}); download or copy them again"
+        ) from error
     except OSError as error:
+        if Path(source).is_dir():
+            raise CheckpointError(f"{source} cannot be read: {str(error).splitlines()[0]}") from error
         raise CheckpointError(
             f"{source!r} was not found: it is no local folder, and it is neither in the hub's cache nor can it be "
             f"downloaded now ({str(error).splitlines()[0]})"
@@ -102,14 +110,16 @@ def _load_original(path: Path, task: Task | None, dtype: torch.dtype | None) -> 
     shapes: dict[str, Shape] = {}
     for file in files:
         shapes |= read_shapes(file)
-    config, found = infer_config(shapes, source=str(path))
+    config, found = infer_config(shapes, source=str(path), metadata=read_metadata(files[0]))
     _check_task(found, task, str(path))
     model_class = Sapiens2Model if found is None else TASK_MODELS[found]
     state: dict[str, Any] = {}
     for file in files:
         state |= load_file(file)
     if dtype is None:
-        dtype = next(tensor.dtype for name, tensor in state.items() if name.endswith("projection.weight"))
+        # one dtype for the model: the widest, so that nothing is rounded
+        stored = (tensor.dtype for name, tensor in state.items() if not name.endswith("rope_embed.periods"))
+        dtype = functools.reduce(torch.promote_types, stored)
     model: Sapiens2PreTrainedModel = model_class.from_pretrained(None, config=config, state_dict=state, dtype=dtype)
     return model
 
@@ -129,12 +139,18 @@ def default_processor(config: Sapiens2Config, task: Task | None) -> Sapiens2Imag
 
 
 def load_processor(source: PathLike, model: Sapiens2PreTrainedModel) -> Sapiens2ImageProcessor:
-    """The processor saved with a checkpoint, or its task's default."""
+    """The processor saved with a checkpoint, or its task's default.
+
+    Raises:
+        CheckpointError: There is one, and it cannot be read.
+    """
     path = Path(source)
     if path.exists() and not (path / "preprocessor_config.json").is_file():
         return default_processor(model.config, model.task)
     try:
         processor: Sapiens2ImageProcessor = Sapiens2ImageProcessor.from_pretrained(source)
-    except OSError:  # a hub repository without one
-        return default_processor(model.config, model.task)
+    except OSError as error:
+        if path.exists():
+            raise CheckpointError(f"{path / 'preprocessor_config.json'} cannot be read: {error}") from error
+        return default_processor(model.config, model.task)  # a hub repository without one
     return processor

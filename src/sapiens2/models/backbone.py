@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from transformers.backbone_utils import BackboneMixin
 from transformers.utils.generic import can_return_tuple
-from transformers.utils.output_capturing import selected_hidden_states
+from transformers.utils.output_capturing import resolve_hidden_states_indices, selected_hidden_states
 
 from sapiens2.models.configuration import Sapiens2Config
 from sapiens2.models.model import Sapiens2Model
@@ -44,13 +44,17 @@ class Sapiens2Backbone(BackboneMixin, Sapiens2Model):
         asked = self.config.output_hidden_states if asked is None else asked
         num_states = self.config.num_hidden_layers + 1
         stages = [index % num_states for index in self.out_indices]
-        wanted = selected_hidden_states(asked)
-        keep: Any = True if asked is True else sorted({*stages, *(i % num_states for i in wanted or [])})
+        selected = selected_hidden_states(asked)
+        wanted = None if selected is None else resolve_hidden_states_indices(self, selected, num_states)
+        keep: Any = True if asked is True else sorted({*stages, *(wanted or ())})
         encoded = self.encode(pixel_values, output_hidden_states=keep, **kwargs, return_dict=True)
         chosen = [encoded.hidden_states[index] for index in stages]
+        returned = encoded.hidden_states if asked is True else None
+        if selected and wanted is not None:
+            returned = tuple(state if i in wanted else None for i, state in enumerate(encoded.hidden_states))
         return Sapiens2BackboneOutput(
             feature_maps=tuple(self._feature_map(tokens, pixel_values) for tokens in chosen),
-            hidden_states=self._returned_states(encoded.hidden_states, asked, wanted),
+            hidden_states=returned,
             attentions=encoded.attentions,
             cls_tokens=tuple(self._normalised(tokens[:, 0]) for tokens in chosen) if return_class_token else None,
         )
@@ -64,14 +68,3 @@ class Sapiens2Backbone(BackboneMixin, Sapiens2Model):
         if not self.config.reshape_hidden_states:
             return patches
         return patches.transpose(1, 2).unflatten(2, self.grid_hw(pixel_values)).contiguous()
-
-    @staticmethod
-    def _returned_states(
-        states: tuple[Tensor | None, ...], asked: Any, wanted: list[int] | None
-    ) -> tuple[Tensor | None, ...] | None:
-        if not asked and wanted is None:
-            return None
-        if wanted is None:
-            return states
-        kept = {index % len(states) for index in wanted}
-        return tuple(state if i in kept else None for i, state in enumerate(states))

@@ -10,10 +10,12 @@ import math
 from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
+from transformers.activations import ACT2FN
 from transformers.backbone_utils import BackboneConfigMixin
 
 from sapiens2.assets.sizes import head_fields, size_of_hidden_size, trunk_fields
 from sapiens2.errors import ConfigurationError
+from sapiens2.models.field_types import check_field_types
 from sapiens2.models.head_configuration import Sapiens2HeadConfig, drop_defaults, require
 from sapiens2.types import Task
 
@@ -91,7 +93,7 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
     rope_table_dtype: str = "float32"
 
     def __post_init__(self, **kwargs: Any) -> None:
-        self._check_whole_numbers()
+        check_field_types(self, Sapiens2Config)
         self._labels_given = self.id2label is not None or kwargs.get("num_labels") is not None
         require(self.num_hidden_layers >= 1, f"num_hidden_layers={self.num_hidden_layers} must be 1 or more")
         if self.num_key_value_heads_per_layer is None:
@@ -100,7 +102,10 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
         kwargs.pop("stage_names", None)
         out_features = kwargs.pop("out_features", self._out_features)
         out_indices = kwargs.pop("out_indices", self._out_indices)
-        self.set_output_features_output_indices(out_features=out_features, out_indices=out_indices)
+        try:
+            self.set_output_features_output_indices(out_features=out_features, out_indices=out_indices)
+        except (ValueError, IndexError, TypeError) as error:
+            raise ConfigurationError(f"{out_features=}, {out_indices=}: {error}") from error
         super().__post_init__(**kwargs)
         self._check()
         if self.head.has_scale_branch and self.head.scale_final_input_size is None:
@@ -114,12 +119,6 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
             else self.num_key_value_attention_heads
             for layer in range(self.num_hidden_layers)
         ]
-
-    def _check_whole_numbers(self) -> None:
-        for name, annotation in type(self).__annotations__.items():
-            value = getattr(self, name)
-            if annotation == "int" and (not isinstance(value, int) or isinstance(value, bool)):
-                raise ConfigurationError(f"{name}={value!r} must be a whole number, got {type(value).__name__}")
 
     def _check(self) -> None:
         width, heads = self.hidden_size, self.num_attention_heads
@@ -151,11 +150,20 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
             require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
         for name in ("attention_dropout", "drop_path_rate"):
             require(0 <= getattr(self, name) < 1, f"{name}={getattr(self, name)} must be in [0, 1)")
-        for name in ("rope_theta", "rms_norm_eps"):
-            require(getattr(self, name) > 0, f"{name}={getattr(self, name)} must be positive")
+        for name in ("rope_theta", "rms_norm_eps", "initializer_range"):
+            value = getattr(self, name)
+            require(0 < value < math.inf, f"{name}={value} must be positive and finite")
+        require(math.isfinite(self.layerscale_value), f"layerscale_value={self.layerscale_value} must be finite")
         for name in ("pos_embed_jitter", "pos_embed_rescale"):
             value = getattr(self, name)
-            require(value is None or value > 0, f"{name}={value} must be positive: it bounds a log-uniform factor")
+            require(
+                value is None or 1 <= value < math.inf,
+                f"{name}={value} must be 1 or more: it bounds a log-uniform factor in [1/x, x]",
+            )
+        shift = self.pos_embed_shift
+        require(shift is None or 0 <= shift < math.inf, f"pos_embed_shift={shift} must be 0 or more, and finite")
+        require(self.hidden_act in ACT2FN, f"hidden_act={self.hidden_act!r} is not an activation of transformers")
+        require(self.num_labels >= 1, f"num_labels={self.num_labels} must be 1 or more")
         self._check_sizes()
 
     def _check_sizes(self) -> None:
@@ -174,8 +182,15 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
             not self.use_tokenizer or (self.num_tokenizer_layers or 0) >= 1,
             f"use_tokenizer=True needs num_tokenizer_layers of 1 or more, got {self.num_tokenizer_layers}",
         )
-        for pair in self.flip_pairs or []:
-            require(len(pair) == 2, f"flip_pairs must hold pairs [left, right], got {pair}")
+        paired = [index for pair in self.flip_pairs or [] for index in pair]
+        require(
+            all(len(pair) == 2 for pair in self.flip_pairs or []),
+            f"flip_pairs must hold pairs [left, right], got {self.flip_pairs}",
+        )
+        require(
+            min(paired, default=0) >= 0 and len(set(paired)) == len(paired),
+            f"flip_pairs={self.flip_pairs} must name keypoints from 0, each in one pair at most",
+        )
 
     @classmethod
     def from_size(cls, size: str, task: Task | None = None, **overrides: Any) -> Sapiens2Config:
@@ -221,6 +236,11 @@ class Sapiens2Config(BackboneConfigMixin, PreTrainedConfig):
         """
         head, num_labels = head_fields(task, size_of_hidden_size(self.hidden_size))
         takes_head = not self.head.is_set
+        require(
+            not takes_head or not self.head.changed_fields,
+            f"head_config={self.head.changed_fields} describes no layers: give upsample_out_channels and "
+            "conv_out_channels too, or no head_config for the published one",
+        )
         labels_given = (
             self._labels_given or self.num_labels != 2
         )  # two is what transformers assumes when nothing is said

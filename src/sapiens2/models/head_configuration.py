@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from transformers import PreTrainedConfig
 
 from sapiens2.errors import ConfigurationError
+from sapiens2.models.field_types import check_field_types
 
 __all__ = ["Sapiens2HeadConfig", "drop_defaults", "require"]
 
@@ -65,6 +66,7 @@ class Sapiens2HeadConfig(PreTrainedConfig):
     norm_type: str = "instance"
 
     def __post_init__(self, **kwargs: Any) -> None:
+        check_field_types(self, Sapiens2HeadConfig)
         for stack in ("upsample", "conv", "scale_conv"):
             channels = getattr(self, f"{stack}_out_channels")
             if channels is not None and getattr(self, f"{stack}_kernel_sizes") is None:
@@ -100,12 +102,21 @@ class Sapiens2HeadConfig(PreTrainedConfig):
             hidden is None or (len(hidden) > 0 and min(hidden) >= 1),
             f"scale_final_hidden_sizes={hidden} must hold at least one width, each 1 or more",
         )
+        size = self.scale_final_input_size
+        require(size is None or size >= 1, f"scale_final_input_size={size} must be 1 or more")
         require(self.norm_type in ("instance", "rms"), f"norm_type={self.norm_type!r} must be 'instance' or 'rms'")
 
     @property
     def is_set(self) -> bool:
         """Whether a head is described; otherwise a task model takes its task's published one."""
         return self.upsample_out_channels is not None or self.conv_out_channels is not None
+
+    @property
+    def changed_fields(self) -> dict[str, Any]:
+        """Fields that differ from those of a head that describes nothing."""
+        defaults = type(self)()
+        names = sorted(type(self).__annotations__.keys() - {"additions"})
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(defaults, name)}
 
     @property
     def has_scale_branch(self) -> bool:

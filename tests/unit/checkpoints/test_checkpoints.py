@@ -486,8 +486,6 @@ def test_convert__original_layout_keeps_what_names_do_not_tell(
     head = changes.get("head_config")
     if head is not None:
         changes = {**changes, "head_config": {**head, "upsample_kernel_sizes": []}}
-    if "id2label" in changes:
-        changes = {**changes, "num_labels": None}
     model = build(class_name, **changes)
     model.save_pretrained(tmp_path / "in")
     report = convert_checkpoint(tmp_path / "in", tmp_path / "file.safetensors", layout="original")

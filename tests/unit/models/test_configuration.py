@@ -110,6 +110,34 @@ def test_additions__written_only_when_used() -> None:
         ({"use_tokenizer": True}, "use_tokenizer=True needs num_tokenizer_layers"),
         ({"rope_table_dtype": "float64"}, "rope_table_dtype='float64'"),
         ({"flip_pairs": [[1, 2, 3]]}, "flip_pairs"),
+        ({"flip_pairs": [[-1, 0]]}, "flip_pairs"),
+        ({"flip_pairs": [[0, 1], [1, 2]]}, "flip_pairs"),
+        ({"flip_pairs": [["a", "b"]]}, "flip_pairs"),
+        ({"flip_pairs": 5}, "flip_pairs=5"),
+        ({"use_gated_mlp": "False"}, "use_gated_mlp='False' must be True or False"),
+        ({"query_bias": 1}, "query_bias=1 must be True or False"),
+        ({"patch_size": 16.0}, "patch_size=16.0"),
+        ({"patch_size": "16"}, "patch_size='16'"),
+        ({"patch_size": True}, "patch_size=True"),
+        ({"patch_size": [16.5, 16]}, "patch_size="),
+        ({"image_size": None}, "image_size=None"),
+        ({"rope_theta": "x"}, "rope_theta='x' must be a number"),
+        ({"rope_theta": float("inf")}, "rope_theta=inf"),
+        ({"initializer_range": 0.0}, "initializer_range=0.0"),
+        ({"initializer_range": float("nan")}, "initializer_range=nan"),
+        ({"layerscale_value": float("nan")}, "layerscale_value=nan"),
+        ({"layerscale_value": None}, "layerscale_value=None"),
+        ({"attention_dropout": None}, "attention_dropout=None"),
+        ({"rms_norm_eps": None}, "rms_norm_eps=None"),
+        ({"hidden_act": "zzz"}, "hidden_act='zzz'"),
+        ({"pos_embed_jitter": 0.5}, "pos_embed_jitter=0.5"),
+        ({"pos_embed_shift": -1.0}, "pos_embed_shift=-1.0"),
+        ({"pos_embed_shift": float("nan")}, "pos_embed_shift=nan"),
+        ({"num_labels": 0}, "num_labels=0"),
+        ({"num_key_value_heads_per_layer": 4}, "num_key_value_heads_per_layer=4"),
+        ({"num_key_value_heads_per_layer": [4.0] * 24}, "num_key_value_heads_per_layer="),
+        ({"head_config": "x"}, "head_config='x'"),
+        ({"out_indices": [-99]}, "out_indices"),
     ],
     ids=str,
 )
@@ -134,6 +162,9 @@ def test_errors__name_the_field(fields: dict[str, Any], message: str) -> None:
         ({"conv_kernel_sizes": [1]}, "conv_kernel_sizes.*needs conv_out_channels"),
         ({"scale_final_hidden_sizes": []}, "scale_final_hidden_sizes"),
         ({"norm_type": "batch"}, "norm_type='batch'"),
+        ({"upsample_out_channels": 8}, "upsample_out_channels=8"),
+        ({"upsample_out_channels": [8.0]}, "upsample_out_channels="),
+        ({"scale_final_input_size": 0}, "scale_final_input_size=0"),
     ],
     ids=str,
 )
@@ -250,3 +281,18 @@ def test_for_task__given_labels_stay() -> None:
     assert changed.for_task("pose").num_labels == 7
     with pytest.raises(ConfigurationError, match="num_labels=3: Sapiens2ForImageMatting predicts 4"):
         TASK_MODELS["matting"](Sapiens2Config(num_labels=3, num_hidden_layers=1))
+
+
+def test_whole_numbers__become_floats_where_floats_are_meant() -> None:
+    config = Sapiens2Config(layerscale_value=1, rope_theta=100, attention_dropout=0)
+    assert isinstance(config.layerscale_value, float)
+    with torch.device("meta"):
+        Sapiens2Model(config)
+
+
+@pytest.mark.parametrize(
+    "head", [{"norm_type": "rms"}, {"conv_kernel_size": 3}, {"scale_conv_out_channels": [8]}], ids=str
+)
+def test_for_task__head_without_layers_is_not_thrown_away(head: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"{next(iter(head))}.*describes no layers"):
+        Sapiens2Config(head_config=head).for_task("normal")
