@@ -6,7 +6,9 @@ import argparse
 import sys
 from typing import Any
 
-from sapiens2.cli.console import ExitCode, print_json_line, say
+from sapiens2.cli.arguments import given_name
+from sapiens2.cli.console import ExitCode, UsageError, print_json_line, say
+from sapiens2.errors import InputError
 
 __all__ = ["add_command", "run"]
 
@@ -22,7 +24,7 @@ Look through a folder of training data: which kinds of truth there are, how much
   keypoints.json           COCO; or annotations/*.json
 """
 EPILOG = """\
-exit codes: 0 no faults; 1 faults, or no data that is recognised
+exit codes: 0 no faults; 1 faults; 2 no such folder, or no data that is recognised
 """
 
 
@@ -36,7 +38,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("action", choices=["check"], help="what to do")
-    parser.add_argument("folder", metavar="DIR", help="the folder")
+    parser.add_argument("folder", type=given_name, metavar="DIR", help="the folder")
     parser.add_argument("--json", action="store_true", help="the report as one line of JSON")
     return parser
 
@@ -53,7 +55,10 @@ def run(options: argparse.Namespace) -> int:
             bar.total = whole
             bar.update(done - bar.n)
 
-        report = check_data(options.folder, on_read=show)
+        try:
+            report = check_data(options.folder, on_read=show)
+        except InputError as error:
+            raise UsageError(str(error)) from error
     if options.json:
         print_json_line(report.to_dict())
     else:

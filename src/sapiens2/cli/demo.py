@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from sapiens2.cli.arguments import given_name, require_folder
 from sapiens2.cli.console import ExitCode, quiet_libraries
 
 __all__ = ["add_command", "run"]
@@ -27,6 +28,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "-o",
         "--output",
+        type=given_name,
         default="sapiens2-demo",
         metavar="DIR",
         help="folder for the pictures (default: sapiens2-demo)",
@@ -41,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
     from sapiens2.services.demo import run_demo
 
+    require_folder(options.output)
     quiet_libraries()
     with warnings.catch_warnings():
         warnings.filterwarnings(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sapiens2.assets.sizes import size_names
+from sapiens2.cli.arguments import given_name, require_folder, seed
 from sapiens2.cli.console import ExitCode, UsageError, quiet_libraries
 from sapiens2.types import TASKS, Task
 
@@ -37,8 +38,8 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         required=True,
         help=f"{', '.join(TASKS)}, or all; repeatable",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to make")
-    parser.add_argument("--seed", type=int, default=0, help="same seed, same weights (default: 0)")
+    parser.add_argument("-o", "--output", type=given_name, metavar="DIR", required=True, help="folder to make")
+    parser.add_argument("--seed", type=seed, default=0, help="same seed, same weights: 0 to 2**63 - 1 (default: 0)")
     return parser
 
 
@@ -53,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     for folder in folders.values():
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists already; name another folder or remove it")
+        require_folder(folder)
     quiet_libraries()
     for task, folder in folders.items():
         print(f"{initialise_checkpoint(options.size, task, folder, seed=options.seed)}: {task}, random weights")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sapiens2.assets.sizes import size_names
+from sapiens2.cli.arguments import given_name, require_folder
 from sapiens2.cli.console import ExitCode, UsageError, print_json_line, quiet_libraries, say
 from sapiens2.errors import Sapiens2Error
-from sapiens2.types import TASKS
+from sapiens2.types import TASKS, Task
 
 if TYPE_CHECKING:
     from sapiens2.inference import Predictor
@@ -44,7 +45,8 @@ or a COCO document or a COCO list of detections. Without it the whole picture is
 exit codes:
   0    all pictures done
   1    some pictures failed; they are named on stderr, and the others are done
-  2    nothing was done: no picture was found, or the boxes, the model or an argument cannot be used
+  2    nothing was done: no picture was found, the boxes, the model, the output or an argument cannot be used, or a
+       file that sapiens2 did not write is where a result would go
   130  interrupted; files that are there are whole
 """
 
@@ -58,13 +60,19 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="picture, folder, or quoted pattern")
+    parser.add_argument("inputs", nargs="+", type=given_name, metavar="INPUT", help="picture, folder, quoted pattern")
     parser.add_argument("-r", "--recursive", action="store_true", help="search folders to any depth")
     parser.add_argument(
         "-o",
         "--output",
+        type=given_name,
         metavar="DIR",
         help=f"folder for the results (default: {DEFAULT_OUTPUT}; with --json nothing is saved unless this is given)",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace files that sapiens2 did not write (its own are always replaced)",
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON on stdout for each picture")
     _add_model_options(parser.add_argument_group("model"))
@@ -76,7 +84,10 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
     weights = group.add_mutually_exclusive_group(required=True)
     weights.add_argument("--size", choices=size_names(), help="published weights of this size, see `sapiens2 models`")
     weights.add_argument(
-        "--model", metavar="PATH", help="checkpoint (folder, .safetensors, hub id), or folder with one for each task"
+        "--model",
+        type=given_name,
+        metavar="PATH",
+        help="checkpoint (folder, .safetensors, hub id), or folder with one for each task",
     )
     group.add_argument(
         "-t",
@@ -96,7 +107,7 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_people_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--boxes", metavar="FILE", help="where the people are (see below)")
+    group.add_argument("--boxes", type=given_name, metavar="FILE", help="where the people are (see below)")
     group.add_argument(
         "--min-box-score", type=float, default=0.0, metavar="S", help="leave out detections below this (default: 0)"
     )
@@ -108,6 +119,8 @@ def run(options: argparse.Namespace) -> int:
     output = options.output if options.output or options.json else DEFAULT_OUTPUT
     pictures, problems = _pictures(options, output)
     predictor, boxes = _prepare(options, pictures)
+    if output is not None and not options.overwrite:
+        _require_replaceable(pictures, predictor.tasks, output)
     for problem in problems:
         say(f"error: {problem}")
     failed = len(problems)
@@ -134,9 +147,21 @@ def _pictures(options: argparse.Namespace, output: str | None) -> tuple[Sequence
         raise UsageError(str(error)) from error
     if not found.pictures:
         raise UsageError("; ".join(found.problems))
-    if output is not None and Path(output).exists() and not Path(output).is_dir():
-        raise UsageError(f"{output} is a file; name a folder for the results")
+    if output is not None:
+        require_folder(output)
     return found.pictures, found.problems
+
+
+def _require_replaceable(pictures: Sequence[PictureFile], tasks: Sequence[Task], output: str) -> None:
+    from sapiens2.services.result_files import foreign_files
+
+    foreign = foreign_files(pictures, tasks, output)
+    if foreign:
+        shown = ", ".join(map(str, foreign[:5])) + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
+        raise UsageError(
+            f"{shown}: there already, and not written by sapiens2; name another folder for the results, or add "
+            "--overwrite to replace them"
+        )
 
 
 def _prepare(

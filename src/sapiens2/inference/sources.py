@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sapiens2.checkpoints import infer_config, published_id, read_shapes
 from sapiens2.checkpoints.load import weight_files
 from sapiens2.errors import CheckpointError, ConfigurationError
-from sapiens2.models import TASK_MODELS
+from sapiens2.models import TASK_MODELS, Sapiens2Config
 from sapiens2.types import TASKS, PathLike, Task
 
 __all__ = ["Sources", "Tasks", "checkpoint_sources", "packaged_checkpoint"]
@@ -37,8 +37,9 @@ def checkpoint_sources(
         Task -> checkpoint, in the order of :data:`sapiens2.types.TASKS`.
 
     Raises:
-        ConfigurationError: No or unknown tasks; both ``size`` and ``model`` or neither; a size that is not published.
-        CheckpointError: ``model`` has no checkpoint for a task, or two for one.
+        ConfigurationError: No or unknown tasks; both ``size`` and ``model`` or neither; an empty ``model``; a size that
+            is not published.
+        CheckpointError: ``model`` has no checkpoint for a task, or two for one, or is a checkpoint of other models.
     """
     if (size is None) == (model is None):
         raise ConfigurationError(
@@ -48,13 +49,12 @@ def checkpoint_sources(
     wanted = _checked_tasks(tasks)
     if size is not None:
         return _published(wanted, size)
-    if isinstance(model, Mapping):
-        return _select(wanted, {_checked_task(task): os.fspath(path) for task, path in model.items()}, "model")
     assert model is not None
-    source = os.fspath(model)
-    if Path(source).is_dir() and not _is_checkpoint(Path(source)):
-        return _select(wanted, _checkpoints_in(Path(source)), source)
-    return _single(wanted, source)
+    found = _own(wanted, model)
+    for source in found.values():
+        if (Path(source) / "config.json").is_file():
+            _read_config(Path(source) / "config.json")
+    return found
 
 
 def packaged_checkpoint(size: str, task: Task) -> Path | None:
@@ -100,6 +100,23 @@ def _published_source(task: Task, size: str) -> str:
     return published_id(task, size) if packaged is None else str(packaged)
 
 
+def _own(wanted: tuple[Task, ...] | None, model: PathLike | Mapping[Task, PathLike]) -> Sources:
+    if isinstance(model, Mapping):
+        return _select(wanted, {_checked_task(task): _named(path) for task, path in model.items()}, "model")
+    source = _named(model)
+    if Path(source).is_dir() and not _is_checkpoint(Path(source)):
+        return _select(wanted, _checkpoints_in(Path(source)), source)
+    return _single(wanted, source)
+
+
+def _named(path: PathLike) -> str:
+    """The path as text. An empty one would be the current folder, which nobody named."""
+    source = os.fspath(path)
+    if not source.strip():
+        raise ConfigurationError("model is empty; name a folder, a .safetensors file or a hub id")
+    return source
+
+
 def _single(wanted: tuple[Task, ...] | None, source: str) -> Sources:
     if wanted is not None and len(wanted) > 1:
         raise CheckpointError(
@@ -110,7 +127,8 @@ def _single(wanted: tuple[Task, ...] | None, source: str) -> Sources:
         return {wanted[0]: source}
     if not Path(source).exists():
         raise ConfigurationError(
-            f"task='all' needs a local checkpoint or folder, and {source!r} is none; name the task"
+            f"model {source!r} was not found on this machine. Check the path; or, if it is an id on the hub, name the "
+            "task too (task='pose', or --task pose), since what it holds is not known before it is downloaded"
         )
     task = _task_of(Path(source))
     if task is None:
@@ -161,9 +179,20 @@ def _task_of(path: Path) -> Task | None:
 
 
 def _task_of_config(path: Path) -> Task | None:
-    try:
-        architectures = json.loads(path.read_text(encoding="utf-8")).get("architectures") or []
-    except (ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path} is no configuration: {error}") from error
+    architectures = _read_config(path).get("architectures") or []
     tasks = {model.__name__: task for task, model in TASK_MODELS.items()}
     return next((tasks[name] for name in architectures if name in tasks), None)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        model_type = config.get("model_type", Sapiens2Config.model_type)
+    except (ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path} is no configuration: {error}") from error
+    if model_type != Sapiens2Config.model_type:
+        raise CheckpointError(
+            f"{path.parent} is no Sapiens2 checkpoint: its config.json has model_type {model_type!r}, and "
+            f"{Sapiens2Config.model_type!r} is expected"
+        )
+    return config

@@ -86,6 +86,9 @@ def find_pictures(
     found: dict[Path, tuple[Path, Path]] = {}
     problems = []
     for given in inputs:
+        if not os.fspath(given).strip():
+            problems.append("an input is empty; write . for the current folder")
+            continue
         path = Path(given)
         if path.is_dir() and path.resolve() == excluded:
             raise InputError(f"{path} is an input and the output; name another folder for the results")
@@ -124,9 +127,9 @@ def _matches(path: Path, recursive: bool, excluded: Path | None) -> Iterator[tup
         for inner in _pictures(path.rglob("*") if recursive else path.iterdir(), excluded):
             if not any(part.startswith(".") for part in inner.relative_to(path).parts):
                 yield inner, inner.relative_to(path)
-    elif path.exists():
+    elif path.is_file():
         yield path, Path(path.name)
-    elif glob.has_magic(str(path)):
+    elif not path.exists() and glob.has_magic(str(path)):
         matches = glob.iglob(str(path), recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
         for inner in _pictures(map(Path, matches), excluded):
             yield inner, Path(inner.name)
@@ -145,6 +148,8 @@ def _pictures(paths: Iterable[Path], excluded: Path | None) -> list[Path]:
 def _nothing_found(path: Path, recursive: bool) -> str:
     if path.is_dir():
         return f"{path}: no pictures in this folder" + ("" if recursive else " (its sub-folders: --recursive)")
+    if path.exists():
+        return f"{path}: a pipe, socket or device, which may never end; only files are read"
     if glob.has_magic(str(path)):
         return f"{path}: no picture matches this pattern"
     return f"{path}: there is no such file or folder"

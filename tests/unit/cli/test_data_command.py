@@ -120,7 +120,7 @@ def test_data_check__nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture
         check_data(tmp_path)
     with pytest.raises(InputError, match="There is no folder"):
         check_data(tmp_path / "gone")
-    assert main(["data", "check", str(tmp_path)]) == 1
+    assert main(["data", "check", str(tmp_path)]) == 2
     assert "sapiens2 data: " in capsys.readouterr().err
     (tmp_path / "parts").mkdir()
     assert any("no folder of pictures" in fault for fault in check_data(tmp_path).faults)

@@ -69,6 +69,26 @@ def test_init__overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [path.name for path in tmp_path.iterdir()] == ["nano-seg"]
 
 
+@pytest.mark.parametrize("seed", ["-1", str(2**63), "9" * 20, "1.5", "one", ""])
+def test_init__seeds_that_are_none(seed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["init", "--size", "nano", "-t", "seg", "-o", str(tmp_path / "out"), f"--seed={seed}"]
+    assert main(command) == 2
+    assert "expected a whole number from 0 to 9223372036854775807" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", [["init", "--size", "nano", "-t", "seg"], ["demo"]])
+def test_output__that_cannot_be_a_folder(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.jpg").touch()
+    assert main([*command, "-o", str(tmp_path / "one.jpg" / "x")]) == 2
+    assert f"{tmp_path / 'one.jpg'} is a file" in capsys.readouterr().err
+    assert main([*command, "-o", str(tmp_path / "one.jpg")]) == 2
+    assert main([*command, "-o", ""]) == 2
+    assert "argument -o/--output: is empty" in capsys.readouterr().err
+
+
 def test_convert__there_and_back(nano_checkpoints: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, original, back = nano_checkpoints / "nano-normal", tmp_path / "n.safetensors", tmp_path / "back"
     assert main(["convert", str(source), str(original), "--to", "original"]) == 0

@@ -133,7 +133,10 @@ def test_predict__one_bad_file_is_named_and_the_rest_go_on(
         (["photos/plain.png", "--model", "nowhere"], "'nowhere' was not found"),
         (["photos/plain.png", "--size", "nano"], "no pose weights of size nano were published"),
         (["photos", "-o", "photos"], "photos is an input and the output"),
-        (["photos/plain.png", "-o", "area.json"], "area.json is a file; name a folder"),
+        (["photos/plain.png", "-o", "area.json/x"], "area.json is a file; name another folder"),
+        (["photos/plain.png", "-o", ""], "is empty"),
+        (["photos/plain.png", ""], "is empty"),
+        (["photos/plain.png", "-o", "area.json"], "area.json is a file; name another folder"),
     ],
 )
 def test_predict__what_cannot_be_done_exits_2(
@@ -263,3 +266,42 @@ def test_predict__prints_warnings_with_the_picture(
         main(["predict", str(photos / "plain.png"), "--model", str(tmp_path / "model"), "-o", str(tmp_path / "o")]) == 0
     )
     assert f"warning: {photos / 'plain.png'}: Predicted scales" in capsys.readouterr().err
+
+
+def test_predict__the_output_is_checked_before_the_model_is_loaded(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = photos / "same.jpg" / "out"
+    assert main(["predict", str(photos / "plain.png"), "--model", "no/such", "-t", "seg", "-o", str(place)]) == 2
+    assert f"{place} cannot be a folder, since {photos / 'same.jpg'} is a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_predict__an_empty_model_is_not_the_current_folder(
+    photos: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(photos), "--model", name]) == 2
+    assert "argument --model: is empty" in capsys.readouterr().err
+
+
+def test_predict__a_model_that_is_nowhere_and_no_task(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", str(photos), "--model", "nope"]) == 2
+    message = capsys.readouterr().err
+    assert "'nope' was not found" in message
+    assert "--task" in message
+    assert "all" not in message.split()
+
+
+def test_predict__files_of_others_stay_unless_overwritten(
+    nano_checkpoints: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    Image.new("RGB", (5, 5)).save(out / "plain_seg.png")
+    before = (out / "plain_seg.png").read_bytes()
+    assert predict(nano_checkpoints, photos / "plain.png", "-o", out) == 2
+    message = capsys.readouterr().err
+    assert f"{out / 'plain_seg.png'}: there already, and not written by sapiens2" in message
+    assert (out / "plain_seg.png").read_bytes() == before
+    assert predict(nano_checkpoints, photos / "plain.png", "-o", out, "--overwrite") == 0
+    assert predict(nano_checkpoints, photos / "plain.png", "-o", out) == 0  # its own

@@ -72,7 +72,9 @@ def test_load__published_weights_that_are_not_cached(monkeypatch: pytest.MonkeyP
         ({"task": "pose", "size": "7b"}, "size='7b' is not known"),
         ({"task": "albedo", "size": "1b"}, "no albedo weights of size 1b were published"),
         ({"task": "all", "size": "0.1b"}, "no pose weights of size 0.1b were published"),
-        ({"task": "all", "model": "some/hub-id"}, "name the task"),
+        ({"task": "all", "model": "some/hub-id"}, "'some/hub-id' was not found on this machine.*name the task too"),
+        ({"task": "seg", "model": ""}, "model is empty"),
+        ({"task": "all", "model": {"seg": " "}}, "model is empty"),
     ],
 )
 def test_load__arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
@@ -148,3 +150,11 @@ def test_checkpoint_sources__a_configuration_that_is_none(tmp_path: Path) -> Non
     (tmp_path / "broken" / "config.json").write_text("[")
     with pytest.raises(CheckpointError, match=r"broken.config\.json is no configuration"):
         checkpoint_sources("pose", model=tmp_path)
+
+
+@pytest.mark.parametrize("task", ["seg", "all"])
+def test_checkpoint_sources__a_checkpoint_of_other_models(task: Any, tmp_path: Path) -> None:
+    (tmp_path / "vit").mkdir()
+    (tmp_path / "vit" / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTModel"]}')
+    with pytest.raises(CheckpointError, match=r"vit is no Sapiens2 checkpoint: its config\.json has model_type 'vit'"):
+        load(task, model=tmp_path / "vit")

@@ -90,6 +90,21 @@ def test_find_pictures__says_what_stands_for_nothing(tree: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_find_pictures__pipes_and_devices_are_not_waited_for(tree: Path) -> None:
+    os.mkfifo(tree / "pipe.jpg")
+    found = find_pictures([tree / "pipe.jpg", os.devnull, tree / "b.JPG"])
+    assert [own.path.name for own in found.pictures] == ["b.JPG"]
+    assert [problem.partition(": ")[0] for problem in found.problems] == [str(tree / "pipe.jpg"), os.devnull]
+    assert all("only files are read" in problem for problem in found.problems)
+
+
+def test_find_pictures__an_empty_name_is_not_the_current_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    assert find_pictures(["", " "]).pictures == ()
+    assert find_pictures([""]).problems == ("an input is empty; write . for the current folder",)
+
+
 def test_find_pictures__what_lies_in_the_output_is_no_input(tree: Path) -> None:
     (tree / "out").mkdir()
     (tree / "out" / "a_pose.png").touch()
