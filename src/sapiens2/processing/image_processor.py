@@ -24,7 +24,7 @@ from sapiens2.processing.image_input import list_images
 from sapiens2.processing.matting import post_process_image_matting
 from sapiens2.processing.model_outputs import output_maps
 from sapiens2.processing.normal import post_process_normal_estimation
-from sapiens2.processing.options import PreprocessOptions
+from sapiens2.processing.options import PreprocessOptions, checked_values
 from sapiens2.processing.pixels import read_pixels
 from sapiens2.processing.pointmap import post_process_pointmap_estimation
 from sapiens2.processing.pose import post_process_pose_estimation
@@ -71,7 +71,7 @@ class Sapiens2ImageProcessor(BaseImageProcessor):
             ``image_seq_length`` are accepted for compatibility and have no effect.
 
     Raises:
-        ConfigurationError: A size has no valid form.
+        ConfigurationError: A size has no valid form, or a number is not finite or out of range.
     """
 
     valid_kwargs = Sapiens2ImageProcessorKwargs
@@ -97,6 +97,8 @@ class Sapiens2ImageProcessor(BaseImageProcessor):
         super().__init__(**kwargs)
         try:
             self._set_attributes(**kwargs)
+            own = {name: getattr(self, name, None) for name in self._valid_kwargs_names}
+            checked_values({name: getattr(type(self), name, None) if v is None else v for name, v in own.items()})
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"Image processor: {error}") from error
 
@@ -219,14 +221,15 @@ class Sapiens2ImageProcessor(BaseImageProcessor):
         See :func:`~sapiens2.processing.pose.post_process_pose_estimation` for the arguments and results; the sizes can
         be the images themselves.
         """
+        per_image = as_boxes_per_image(boxes)
         return post_process_pose_estimation(
             output_maps(outputs, "heatmaps"),
-            boxes,
+            per_image,
             heatmaps_flipped=None if outputs_flipped is None else output_maps(outputs_flipped, "heatmaps"),
             kernel_size=kernel_size,
             threshold=threshold,
-            source_sizes=as_sizes(source_sizes, len(boxes), "source_sizes"),
-            target_sizes=as_sizes(target_sizes, len(boxes), "target_sizes"),
+            source_sizes=as_sizes(source_sizes, len(per_image), "source_sizes"),
+            target_sizes=as_sizes(target_sizes, len(per_image), "target_sizes"),
         )
 
     def _options(self, overrides: dict[str, Any]) -> PreprocessOptions:

@@ -11,6 +11,7 @@ import torch
 from sapiens2.codecs.udp_heatmap import encode_heatmaps
 from sapiens2.errors import InputError
 from sapiens2.geometry.crops import image_to_crop
+from sapiens2.processing.array_formats import as_tensor
 from sapiens2.processing.options import PreprocessOptions
 
 __all__ = ["as_keypoints", "encode_keypoints"]
@@ -30,8 +31,13 @@ def as_keypoints(keypoints: Any, person_counts: Sequence[int]) -> list[torch.Ten
         Per image ``(N_i, K, 3)``, float32, on the CPU; ``K`` is the same for all.
 
     Raises:
-        InputError: Counts differ, or a visible keypoint is not finite.
+        InputError: Counts differ, something is no real number, or a visible keypoint is not finite.
     """
+    is_listed = isinstance(keypoints, list | tuple) or (
+        isinstance(keypoints, np.ndarray | torch.Tensor) and keypoints.ndim > 0
+    )
+    if not is_listed:
+        raise InputError(f"keypoints are {type(keypoints).__name__}; expected {_FORMAT}.")
     if len(keypoints) != len(person_counts):
         raise InputError(f"There are keypoints for {len(keypoints)} images, but {len(person_counts)} images.")
     per_image = [_as_image_keypoints(entry, index) for index, entry in enumerate(keypoints)]
@@ -74,14 +80,13 @@ def encode_keypoints(
 
 
 def _as_image_keypoints(entry: Any, index: int) -> torch.Tensor:
-    try:
-        points = (
-            entry.detach().to("cpu", torch.float32)
-            if isinstance(entry, torch.Tensor)
-            else torch.from_numpy(np.array(entry, dtype=np.float32))
-        )
-    except (TypeError, ValueError) as error:
-        raise InputError(f"keypoints[{index}] is not a regular array of numbers; expected {_FORMAT}.") from error
+    if not isinstance(entry, torch.Tensor):
+        try:
+            entry = np.array(_without_tensors(entry))
+            entry = entry.astype(np.float64) if entry.dtype == object else entry
+        except (TypeError, ValueError) as error:
+            raise InputError(f"keypoints[{index}] is not a regular array of numbers; expected {_FORMAT}.") from error
+    points = as_tensor(entry, f"keypoints[{index}]").to("cpu", torch.float32)
     if points.numel() == 0 and points.ndim < 3:
         return points.new_zeros((0, 0, 3))
     if points.ndim != 3 or points.shape[2] != 3:
@@ -89,3 +94,10 @@ def _as_image_keypoints(entry: Any, index: int) -> torch.Tensor:
     if not bool(torch.isfinite(points[points[..., 2] != 0]).all()):
         raise InputError(f"keypoints[{index}] has a visible keypoint that is not finite.")
     return points
+
+
+def _without_tensors(entry: Any) -> Any:
+    """Nested lists in which tensors (on any device, with a graph or not) became lists."""
+    if isinstance(entry, torch.Tensor):
+        return as_tensor(entry, "keypoints").tolist()
+    return [_without_tensors(part) for part in entry] if isinstance(entry, list | tuple) else entry

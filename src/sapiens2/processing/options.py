@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
+import numpy as np
 import torch
 from transformers.image_transforms import get_size_with_aspect_ratio
 from transformers.image_utils import SizeDict
@@ -13,7 +15,7 @@ from transformers.image_utils import SizeDict
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
 
-__all__ = ["PreprocessOptions", "ReturnTensors", "scaled_size_hw"]
+__all__ = ["PreprocessOptions", "ReturnTensors", "checked_values", "scaled_size_hw"]
 
 ReturnTensors: TypeAlias = Literal["pt", "np"] | None
 
@@ -75,7 +77,6 @@ class PreprocessOptions:
         size, crop_size, pad_size = settings["size"], settings["crop_size"], settings["pad_size"]
         if settings["do_resize"] and size is None:
             raise InputError("do_resize=True needs a size.")
-        normalize = bool(settings["do_normalize"])
         model_hw = _fixed_hw(size)
         pad_hw = _fixed_hw(pad_size)
         _check_padding(settings, model_hw, pad_hw)
@@ -83,19 +84,14 @@ class PreprocessOptions:
             size=size if settings["do_resize"] else None,
             crop_hw=_required_hw(crop_size, "crop_size", "do_center_crop") if settings["do_center_crop"] else None,
             model_hw=model_hw,
-            resample=int(settings["resample"]),
             pad=bool(settings["do_pad"]),
             pad_hw=pad_hw,
-            rescale=float(settings["rescale_factor"]) if settings["do_rescale"] else None,
-            mean=_per_channel(settings["image_mean"], "image_mean") if normalize else None,
-            std=_per_channel(settings["image_std"], "image_std", positive=True) if normalize else None,
             convert_rgb=settings["do_convert_rgb"] is not False,
             reduce_labels=bool(settings["do_reduce_labels"]),
-            heatmap_stride=_positive_int(settings["keypoint_heatmap_downscale_factor"]),
-            heatmap_sigma=float(settings["keypoint_heatmap_sigma"]),
             input_data_format=_text(settings["input_data_format"]),
-            device=None if settings["device"] is None else torch.device(settings["device"]),
+            device=None if settings["device"] is None else _device(settings["device"]),
             return_tensors=_return_tensors(settings["return_tensors"]),
+            **checked_values(settings),
         )
 
     def person_hw(self) -> SizeHW:
@@ -107,6 +103,40 @@ class PreprocessOptions:
         if self.model_hw is None:
             raise InputError("boxes need size={'height': ..., 'width': ...}: the size of the person crops.")
         return self.model_hw
+
+
+class Values(TypedDict):
+    """The options that are numbers, under the names of :class:`PreprocessOptions`."""
+
+    resample: int
+    rescale: float | None
+    mean: tuple[float, float, float] | None
+    std: tuple[float, float, float] | None
+    heatmap_stride: int
+    heatmap_sigma: float
+
+
+def checked_values(settings: Mapping[str, Any]) -> Values:
+    """Read the settings that are numbers and do not depend on others.
+
+    Args:
+        settings: As for :meth:`PreprocessOptions.from_settings`; those that are not read may be missing.
+
+    Returns:
+        The options of these settings.
+
+    Raises:
+        InputError: A number that is used is no number, not finite or out of range.
+    """
+    normalize = bool(settings["do_normalize"])
+    return Values(
+        resample=_filter_code(settings["resample"]),
+        rescale=_positive(settings["rescale_factor"], "rescale_factor") if settings["do_rescale"] else None,
+        mean=_per_channel(settings["image_mean"], "image_mean") if normalize else None,
+        std=_per_channel(settings["image_std"], "image_std", positive=True) if normalize else None,
+        heatmap_stride=_stride(settings["keypoint_heatmap_downscale_factor"]),
+        heatmap_sigma=_positive(settings["keypoint_heatmap_sigma"], "keypoint_heatmap_sigma"),
+    )
 
 
 def scaled_size_hw(size: SizeDict, source_hw: SizeHW) -> SizeHW:
@@ -164,18 +194,51 @@ def _required_hw(size: SizeDict | None, name: str, reason: str) -> SizeHW:
 
 
 def _per_channel(value: Any, name: str, positive: bool = False) -> tuple[float, float, float]:
-    numbers = [value] * 3 if isinstance(value, int | float) else list(value if value is not None else ())
+    numbers: list[Any] = [value] if isinstance(value, int | float) else list(value if value is not None else ())
     if len(numbers) == 1:
         numbers *= 3
-    if len(numbers) != 3 or (positive and min(numbers) <= 0):
-        raise InputError(f"{name} is {value}; expected one {'positive ' if positive else ''}number, or three.")
+    if len(numbers) != 3 or not all(_is_finite(number) and (number > 0 or not positive) for number in numbers):
+        raise InputError(f"{name} is {value}; expected one finite {'positive ' if positive else ''}number, or three.")
     return cast("tuple[float, float, float]", tuple(float(number) for number in numbers))
 
 
-def _positive_int(value: Any) -> int:
-    if int(value) < 1:
-        raise InputError(f"keypoint_heatmap_downscale_factor is {value}; expected at least 1.")
+def _is_finite(value: Any) -> bool:
+    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
+def _positive(value: Any, name: str) -> float:
+    if not (_is_finite(value) and value > 0):
+        raise InputError(f"{name} is {value}; expected a finite number above zero.")
+    return float(value)
+
+
+def _stride(value: Any) -> int:
+    if not (_is_finite(value) and value >= 1 and int(value) == value):
+        raise InputError(f"keypoint_heatmap_downscale_factor is {value}; expected a whole number of at least 1.")
     return int(value)
+
+
+def _filter_code(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(
+            f"resample is {value!r}; expected PIL's code of a filter: nearest (0), bilinear (2) or bicubic (3)."
+        )
+    return int(value)
+
+
+def _device(value: Any) -> torch.device:
+    try:
+        device = torch.device(value)
+        torch.empty(0, device=device)  # a name can be valid on a machine that lacks the device
+    except (AssertionError, RuntimeError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device {value!r} cannot be used: {reason}; expected one of this machine, as 'cpu'."
+        ) from error
+    if device.type == "meta":
+        raise InputError("device 'meta' holds no values; expected a device of this machine, as 'cpu'.")
+    return device
 
 
 def _text(value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 from sapiens2.errors import InputError
+from sapiens2.processing.array_formats import as_tensor
 from sapiens2.processing.image_input import image_size_hw, is_image
 from sapiens2.types import ImageLike, SizeHW
 
@@ -61,6 +63,8 @@ def warn_of_transposed_sizes(source_sizes: Sequence[SizeHW], target_sizes: Seque
 
 
 def _entries(sizes: SizesLike, name: str) -> list[Any]:
+    if isinstance(sizes, torch.Tensor):
+        sizes = as_tensor(sizes, name)
     if isinstance(sizes, torch.Tensor | np.ndarray):
         if sizes.ndim == 2 and sizes.shape[1] == 2:
             return list(sizes.tolist())
@@ -70,7 +74,7 @@ def _entries(sizes: SizesLike, name: str) -> list[Any]:
             return list(sizes)
         if sizes.ndim == 3:
             return [sizes]
-        if sizes.shape[0] == 0:
+        if sizes.ndim and sizes.shape[0] == 0:
             return []
         raise InputError(
             f"{name} has shape {tuple(sizes.shape)}; expected (batch, 2) with (height, width) in each row."
@@ -89,10 +93,15 @@ def _as_size(entry: Any, name: str) -> SizeHW:
     if is_image(entry):
         return image_size_hw(entry)
     values = [value.item() if isinstance(value, torch.Tensor) else value for value in entry] if _is_pair(entry) else []
-    numbers = [value for value in values if isinstance(value, int | float | np.number) and value >= 1]
+    numbers = [value for value in values if _is_length(value)]
     if len(numbers) != 2 or any(int(value) != value for value in numbers):
         raise InputError(f"{name} is {entry!r}; expected (height, width) as positive whole numbers.")
     return int(numbers[0]), int(numbers[1])
+
+
+def _is_length(value: Any) -> bool:
+    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_real and math.isfinite(value) and value >= 1
 
 
 def _is_pair(entry: Any) -> bool:

@@ -599,3 +599,80 @@ def test_preprocess__refuses_label_arrays_that_hold_no_real_numbers(dtype):
 def test_preprocess__refuses_label_tensors_that_are_no_dense_numbers(tensor):
     with pytest.raises(InputError, match=r"segmentation_maps\[0\] tensor"):
         Sapiens2ImageProcessor(do_resize=False)(np.zeros((6, 8, 3), np.uint8), segmentation_maps=[tensor])
+
+
+BAD_NUMBERS = [
+    *[("rescale_factor", value) for value in (float("nan"), float("inf"), 0.0, -1.0)],
+    *[("image_mean", value) for value in (float("nan"), [0.5, float("inf"), 0.5], [0.5, 0.5])],
+    *[("image_std", value) for value in (0.0, float("nan"), [0.2, 0.0, 0.2], [1.0, float("inf"), 1.0], -1.0)],
+    *[("keypoint_heatmap_sigma", value) for value in (0.0, -1.0, float("nan"), float("inf"))],
+    ("keypoint_heatmap_downscale_factor", 0),
+    *[("resample", value) for value in ("bilinear", "nope", 2.5)],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_NUMBERS)
+def test_settings__numbers_out_of_range_are_refused_at_construction_and_in_a_call(processor, photo, name, value):
+    with pytest.raises(ConfigurationError, match=name):
+        Sapiens2ImageProcessor(**{name: value})
+    with pytest.raises(InputError, match=name):
+        processor(photo, **{name: value})
+
+
+def test_settings__numbers_that_are_not_used_are_not_checked(photo):
+    Sapiens2ImageProcessor(size=SIZE, do_normalize=False, image_std=0.0)(photo)
+
+
+@pytest.mark.parametrize("device", ["nope", "cuda:99", "meta"])
+def test_preprocess__refuses_devices_that_are_not_there(processor, photo, device):
+    with pytest.raises(InputError, match=rf"device '{device}'"):
+        processor(photo, device=device)
+
+
+POINTS = [[5.0, 6.0, 2.0], [1.0, 2.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "keypoints",
+    [
+        torch.tensor([[POINTS]], requires_grad=True),
+        [torch.tensor([POINTS], requires_grad=True)],
+        [[torch.tensor(POINTS, requires_grad=True)]],
+        [[[torch.tensor(point, requires_grad=True) for point in POINTS]]],
+        np.array([[POINTS]], dtype=">f8")[:, :, ::-1][:, :, ::-1],
+        np.array([[POINTS]], dtype=object),
+        [[[[5, 6, 2], [None, None, 0]]]],
+    ],
+)
+def test_preprocess__keypoints_in_any_container(processor, photo, keypoints):
+    expected = processor(photo, boxes=[[[0, 0, 40, 50]]], keypoints=[[POINTS]])
+    found = processor(photo, boxes=[[[0, 0, 40, 50]]], keypoints=keypoints)
+    assert torch.equal(found["labels"][0], expected["labels"][0])
+    assert not found["labels"][0].requires_grad
+
+
+@pytest.mark.parametrize(
+    "keypoints",
+    [
+        5,
+        "points",
+        {0: POINTS},
+        np.array(5.0),
+        [np.array([POINTS], dtype=complex)],
+        [[[[1j, 0, 1]]]],
+        [torch.tensor([POINTS], dtype=torch.complex64)],
+        [torch.zeros((1, 2, 3), device="meta")],
+        [torch.ones((1, 2, 3)).to_sparse()],
+        [[[["1", "2", "3"]]]],
+        [[[[1e300, 0, 1]]]],
+    ],
+)
+def test_preprocess__refuses_what_is_no_keypoints(processor, photo, keypoints):
+    with pytest.raises(InputError, match="keypoints"):
+        processor(photo, boxes=[[[0, 0, 40, 50]]], keypoints=keypoints)
+
+
+@pytest.mark.parametrize("boxes", [None, 5, "boxes"])
+def test_post_process_pose_estimation__refuses_what_is_no_boxes(processor, boxes):
+    with pytest.raises(InputError, match="Boxes are"):
+        processor.post_process_pose_estimation({"heatmaps": torch.zeros((1, 2, 16, 12))}, boxes)

@@ -84,3 +84,25 @@ def test_warn_of_transposed_sizes__only_where_transposed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_transposed_sizes([(30, 40), (8, 8)], [(30, 40), (8, 8)])
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(float("inf"), 4)],
+        [(4, float("nan"))],
+        [(True, True)],
+        [(np.True_, 4)],
+        np.ones((1, 2), dtype=bool),
+        torch.ones((1, 2), dtype=torch.bool),
+        torch.tensor([[float("inf"), 2.0]]),
+        np.array(5),
+        torch.tensor(5),
+        torch.ones((1, 2), device="meta"),
+        torch.ones((1, 2)).to_sparse(),
+        np.ones((1, 2), dtype=complex),
+    ],
+)
+def test_as_sizes__refuses_what_is_no_length(sizes):
+    with pytest.raises(InputError, match="target_sizes"):
+        as_sizes(sizes, 1, "target_sizes")
