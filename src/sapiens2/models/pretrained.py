@@ -34,8 +34,8 @@ class Sapiens2PreTrainedModel(PreTrainedModel):
     """Base class of the Sapiens2 models.
 
     ``from_pretrained`` reads original and module names, from safetensors only, and is strict: weights that are
-    missing or unexpected are an error that lists them. Three things are not errors: the original's ``periods`` table
-    and a missing mask token (as in the reference); a trunk file in a task model (the new head is initialised, with a
+    missing or unexpected are an error that lists them. Four things are not errors: the original's ``periods`` table; a
+    missing mask token (both as in the reference); a trunk file in a task model (the new head is initialised, with a
     warning); a task file in a bare trunk (the head is left out).
     """
 
