@@ -39,9 +39,18 @@ def read_json(path: PathLike) -> Any:
     """Read a JSON file.
 
     Raises:
-        InputError: The file is not valid JSON; the message names the place.
+        InputError: The file is not valid JSON, or an object in it has a key twice; the message names the place.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_unique)
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ: the decoder would keep the last value and drop the others unseen."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice in one object")
+    return document

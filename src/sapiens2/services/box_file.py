@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -60,16 +62,21 @@ def read_boxes(path: PathLike, pictures: Sequence[PictureFile], *, min_score: fl
         The boxes of each picture.
 
     Raises:
-        InputError: The file cannot be read or has another form, names a picture that is not among ``pictures``, leaves
-            one out, or holds a box that is none; the message names file, picture and box.
+        InputError: ``min_score`` is not finite; the file cannot be read or has another form, names a picture that is
+            not among ``pictures``, leaves one out, or holds a box or a score that is none; the message names file,
+            picture and box.
     """
+    if not math.isfinite(min_score):
+        raise InputError(f"the least score of a box is {min_score}; expected a finite number, such as 0.3")
     try:
         document = read_json(path)
     except OSError as error:
         raise InputError(f"cannot read the boxes in {path}: {error.strerror or error}") from error
     try:
         named, is_complete = _by_name(document, min_score)
-    except (KeyError, TypeError, AttributeError) as error:
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not a file of boxes ({error!r}); expected {FORMS}") from error
     names = _Names(pictures)
     boxes: list[Any] = [None] * len(pictures)
@@ -106,8 +113,13 @@ def _of_detections(
     entries: Sequence[Mapping[str, Any]], names: Mapping[Any, str], people: Iterable[Any], min_score: float
 ) -> Named:
     boxes: Named = defaultdict(list)
-    for entry in entries:
-        if entry.get("category_id") in (None, *people) and entry.get("score", 1) >= min_score:
+    for index, entry in enumerate(entries):
+        score = entry.get("score", 1)
+        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            raise InputError(
+                f'detection {index} has "score": {json.dumps(score)}; expected a number, or no "score" if unknown'
+            )
+        if entry.get("category_id") in (None, *people) and score >= min_score:
             boxes[names[entry["image_id"]] if names else str(entry["image_id"])].append(
                 (entry["bbox"], entry.get("score"))
             )

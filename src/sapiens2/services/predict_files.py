@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -22,6 +22,10 @@ __all__ = ["Outcome", "predict_files"]
 
 FAILURES = (Sapiens2Error, OSError, MemoryError, torch.OutOfMemoryError)
 """What one picture can be the reason of; anything else is a fault of the program and is not hidden."""
+
+
+Answer: TypeAlias = tuple[Result | Prediction | Exception, tuple[str, ...]]
+"""What was predicted for one picture, or why not, and what the prediction warned of."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ def predict_files(
         output: Folder to write to; None writes nothing.
         boxes: The people of each picture, as :func:`~sapiens2.services.box_file.read_boxes` gives them; their scores go
             into the results. None takes every whole picture as one person.
-        batch_size: Pictures, or people, in one pass through a model.
+        batch_size: Pictures, or people, in one pass through a model. A batch that fails or warns is predicted again,
+            picture by picture, so that errors and warnings are those of one picture.
         flip_test: Whether poses are averaged with those of the mirrored crops.
 
     Yields:
@@ -81,35 +86,37 @@ def predict_files(
     for start in range(0, len(pictures), batch_size):
         batch = pictures[start : start + batch_size]
         own_boxes = None if boxes is None else boxes[start : start + batch_size]
-        with _collected_warnings() as messages:
-            results = _predict(predictor, batch, own_boxes, batch_size=batch_size, flip_test=flip_test)
-        for picture, result in zip(batch, results, strict=True):
-            yield _saved(picture, result, output, tuple(messages))
+        answers = _predict(predictor, batch, own_boxes, batch_size=batch_size, flip_test=flip_test)
+        for picture, (result, messages) in zip(batch, answers, strict=True):
+            yield _saved(picture, result, output, messages)
 
 
 def _predict(
     predictor: Predictor, batch: Sequence[PictureFile], people: Sequence[PictureBoxes] | None, **options: Any
-) -> list[Result | Prediction | Exception]:
-    """A result or an error for each picture; a batch that fails is taken apart to find the picture at fault."""
-    try:
-        boxes = None if people is None else [own.boxes for own in people]
-        results: list[Result | Prediction | Exception] = predictor([own.path for own in batch], boxes, **options)
-    except FAILURES as error:
-        if len(batch) == 1:
-            return [error]
+) -> list[Answer]:
+    """An answer for each picture; a batch that fails or warns is taken apart to find the picture at fault."""
+    boxes = None if people is None else [own.boxes for own in people]
+    results: Sequence[Result | Prediction | Exception]
+    with _collected_warnings() as messages:
+        try:
+            results = predictor([own.path for own in batch], boxes, **options)
+        except FAILURES as error:
+            results = [error]
+    if len(batch) > 1 and (messages or isinstance(results[0], Exception)):
         singles = [None] * len(batch) if people is None else [[own] for own in people]
         return [
-            outcome
+            answer
             for picture, own in zip(batch, singles, strict=True)
-            for outcome in _predict(predictor, [picture], own, **options)
+            for answer in _predict(predictor, [picture], own, **options)
         ]
-    if people is None:
-        return results
-    return [_with_box_scores(result, own) for result, own in zip(results, people, strict=True)]
+    if people is not None:
+        results = [_with_box_scores(result, own) for result, own in zip(results, people, strict=True)]
+    noted = tuple(dict.fromkeys(messages))  # several tasks warn of the same
+    return [(result, noted) for result in results]
 
 
 def _with_box_scores(result: Any, people: PictureBoxes) -> Any:
-    if people.scores is None:
+    if people.scores is None or isinstance(result, Exception):
         return result
     if isinstance(result, PoseResult):
         return replace(result, box_scores=people.scores)

@@ -105,3 +105,28 @@ def test_read_boxes__a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "nan.json").write_text('{"a.jpg": [[NaN, 2, 3, 4]]}')
     with pytest.raises(InputError, match=r"nan\.json: a\.jpg: Box 0 .*not finite"):
         read_boxes(tmp_path / "nan.json", pictures("a.jpg"))
+
+
+@pytest.mark.parametrize("score", [None, "0.9", True, [0.5], float("nan"), float("inf")])
+@pytest.mark.parametrize("form", ["detections", "document"])
+def test_read_boxes__a_score_is_a_number(tmp_path: Path, score: Any, form: str) -> None:
+    entries = [{"image_id": "a", "bbox": BOX, "score": 0.5}, {"image_id": "a", "bbox": BOX, "score": score}]
+    document = {"images": [{"id": "a", "file_name": "a.jpg"}], "annotations": entries}
+    with pytest.raises(InputError, match=r'boxes\.json: detection 1 has "score": .*; expected a number'):
+        read(tmp_path, entries if form == "detections" else document, "a.jpg")
+
+
+@pytest.mark.parametrize("min_score", [float("nan"), float("inf"), float("-inf")])
+def test_read_boxes__the_least_score_is_finite(tmp_path: Path, min_score: float) -> None:
+    with pytest.raises(InputError, match="expected a finite number"):
+        read(tmp_path, {"a.jpg": []}, "a.jpg", min_score=min_score)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a.jpg": [], "a.jpg": [[1, 2, 3, 4]]}', '[{"image_id": "a", "bbox": [1, 2, 3, 4], "image_id": "b"}]']
+)
+def test_read_boxes__a_key_that_occurs_twice_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "boxes.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"boxes\.json .*the key '(a\.jpg|image_id)' occurs twice"):
+        read_boxes(file, pictures("a.jpg"))

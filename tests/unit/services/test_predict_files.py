@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from sapiens2.inference import Predictor, load
 from sapiens2.results import Result
@@ -116,3 +117,38 @@ def test_predict_files__too_little_memory_for_a_batch_is_not_the_end(
     monkeypatch.setattr(Predictor, "__call__", tight)
     outcomes = list(predict_files(predictor, make_pictures(tmp_path, "a.png", "b.png"), output=None, batch_size=2))
     assert [own.error for own in outcomes] == [None, None]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 4])
+def test_predict_files__warnings_stay_with_their_picture(predictor: Predictor, tmp_path: Path, batch_size: int) -> None:
+    class Odd(Predictor):
+        def __call__(self, images: Any, *args: Any, **kwargs: Any) -> Any:
+            for index, path in enumerate(images):
+                if path.name == "b.png":
+                    warnings.warn(f"picture {index} is odd", UserWarning, stacklevel=2)
+                    warnings.warn(f"picture {index} is odd", UserWarning, stacklevel=2)
+            return predictor(images, *args, **kwargs)
+
+    odd = Odd({"pose": predictor.model}, {"pose": predictor.processor})
+    pictures = make_pictures(tmp_path, "a.png", "b.png", "bad.png", "d.png")
+    outcomes = list(predict_files(odd, pictures, output=None, batch_size=batch_size))
+    assert [own.warnings for own in outcomes] == [(), ("picture 0 is odd",), (), ()]
+    assert [own.error is None for own in outcomes] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError, KeyError])
+def test_predict_files__a_decoder_that_raises_anything_fails_its_picture_only(
+    predictor: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    load_pixels = PngImageFile.load
+
+    def load_or_fail(image: PngImageFile) -> Any:
+        if Path(str(image.filename)).name == "b.png":
+            raise kind("corrupt stream")
+        return load_pixels(image)
+
+    monkeypatch.setattr(PngImageFile, "load", load_or_fail)
+    pictures = make_pictures(tmp_path, "a.png", "b.png", "c.png")
+    outcomes = list(predict_files(predictor, pictures, output=None, batch_size=3))
+    assert [own.error is None for own in outcomes] == [True, False, True]
+    assert "b.png" in str(outcomes[1].error)
