@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+from sapiens2.cli.arguments import given_name, require_folder, seed
 from sapiens2.cli.console import ExitCode
 
 __all__ = ["add_command", "run"]
@@ -33,11 +34,11 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to fill")
+    parser.add_argument("-o", "--output", type=given_name, metavar="DIR", required=True, help="folder to fill")
     parser.add_argument("--count", type=int, required=True, metavar="N", help="pictures, or clips with --clip")
     parser.add_argument("--size", type=_size, default=(1024, 768), metavar="HxW", help="default: 1024x768")
     parser.add_argument("--people", type=_range, default=(1, 1), metavar="N-M", help="in a picture (default: 1)")
-    parser.add_argument("--seed", type=int, default=0, help="same seed, same pictures (default: 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="same seed, same pictures (default: 0)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--clip", action="store_true", help="people who walk past each other, ids stay the same")
     parser.add_argument("--frames", type=int, default=24, metavar="N", help="of each clip, 12 a second (default: 24)")
@@ -64,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
     from sapiens2.services.synthesise import SynthesisRequest, synthesise
 
+    require_folder(options.output)
     request = SynthesisRequest(
         options.count, options.size, options.people, options.seed, options.frames if options.clip else 0
     )

@@ -77,7 +77,11 @@ def test_init__seeds_that_are_none(seed: str, tmp_path: Path, capsys: pytest.Cap
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("command", [["init", "--size", "nano", "-t", "seg"], ["demo"]])
+@pytest.mark.parametrize(
+    "command",
+    [["init", "--size", "nano", "-t", "seg"], ["demo"], ["synth", "--count", "1"]],
+    ids=lambda words: words[0],
+)
 def test_output__that_cannot_be_a_folder(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
