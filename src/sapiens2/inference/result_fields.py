@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sapiens2.assets.tables import part_table
 from sapiens2.models import Sapiens2Config
 from sapiens2.processing import Sapiens2ImageProcessor
 from sapiens2.types import SizeHW, Task
@@ -20,6 +21,9 @@ __all__ = ["Person", "dense_fields", "label_fields", "pose_fields"]
 Fields: TypeAlias = dict[str, Any]
 Person: TypeAlias = dict[str, Tensor]
 """One person as :meth:`Sapiens2ImageProcessor.post_process_pose_estimation` gives it."""
+
+_NAMED: dict[Task, tuple[str, str]] = {"pose": ("keypoint_names", "keypoint"), "seg": ("class_names", "class")}
+"""Task -> field of the names, and what is named."""
 
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
 
@@ -55,13 +59,21 @@ def pose_fields(people: Sequence[Person], num_keypoints: int) -> Fields:
 
 
 def label_fields(task: Task, config: Sapiens2Config) -> Fields:
-    """Names of the keypoints or classes, where the configuration has names and not just numbers."""
-    field = {"pose": "keypoint_names", "seg": "class_names"}.get(task)
-    if field is None:
+    """Names of the keypoints or classes.
+
+    Labels that the configuration lacks are numbered. Where it has placeholders only, the names are left to the result
+    if they can be the published ones; classes of another number are numbered, too.
+    """
+    if task not in _NAMED:
         return {}
-    names = tuple(str(config.id2label[index]) for index in range(config.num_labels))
-    is_named = len(set(names)) == len(names) and not all(_PLACEHOLDER.fullmatch(name) for name in names)
-    return {field: names} if is_named else {}
+    field, noun = _NAMED[task]
+    labels = [config.id2label.get(index) for index in range(config.num_labels)]
+    is_named = any(label is not None and not _PLACEHOLDER.fullmatch(str(label)) for label in labels)
+    if task == "seg" and not is_named and len(labels) != len(part_table()):
+        labels = [None] * len(labels)
+    elif not is_named or (task == "pose" and len(set(labels)) < len(labels)):
+        return {}
+    return {field: tuple(f"{noun}_{index}" if label is None else str(label) for index, label in enumerate(labels))}
 
 
 def _segmentation(outputs: Any, sizes: dict[str, Any], processor: Sapiens2ImageProcessor) -> list[Fields]:

@@ -49,8 +49,8 @@ def encode_png(
 
     Args:
         pixels: uint8 ``(H, W)`` grey or class ids, ``(H, W, 3)`` RGB, ``(H, W, 4)`` RGBA with straight alpha; or uint16
-            ``(H, W, 3)`` RGB.
-        palette_rgb: Up to 256 colours, which make ``(H, W)`` pixels class ids.
+            ``(H, W)`` grey or class ids, ``(H, W, 3)`` RGB.
+        palette_rgb: Up to 256 colours, which make uint8 ``(H, W)`` pixels class ids.
         text: Keyword -> text, stored as metadata. Keywords are 1 to 79 Latin-1 characters, such as ``Comment``.
 
     Returns:
@@ -63,14 +63,21 @@ def encode_png(
 
     array = real_array(pixels, "pixels")
     kind = (array.dtype.name, *array.shape[2:])
-    if array.ndim not in (2, 3) or kind not in {("uint8",), ("uint8", 3), ("uint8", 4), ("uint16", 3)}:
+    if array.ndim not in (2, 3) or kind not in {
+        ("uint8",),
+        ("uint8", 3),
+        ("uint8", 4),
+        ("uint16",),
+        ("uint16", 3),
+    }:
         raise InputError(
-            f"pixels must be uint8 (H, W), (H, W, 3) or (H, W, 4), or uint16 (H, W, 3); got {array.dtype} {array.shape}"
+            "pixels must be uint8 (H, W), (H, W, 3) or (H, W, 4), or uint16 (H, W) or (H, W, 3); "
+            f"got {array.dtype} {array.shape}"
         )
     if array.size == 0:
         raise InputError(f"pixels must not be empty, got shape {array.shape}")
     info = _text_info(text or {})
-    if array.dtype == np.uint16:
+    if kind == ("uint16", 3):
         return encode_rgb16(array, [(name, data) for name, data, *_ in info.chunks])
     image = Image.fromarray(np.ascontiguousarray(array))
     if palette_rgb is not None:
@@ -116,7 +123,7 @@ def read_png(path: PathLike) -> PngContents:
             pixels = decode_rgb16(content) if is_rgb16(content) else np.array(image)
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(f"{path} is not a readable PNG file: {error}") from error
-    if mode not in ("L", "P", "RGB", "RGBA"):
+    if mode not in ("L", "P", "I;16", "RGB", "RGBA"):
         raise InputError(f"{path} has pixels of mode {mode}; expected grey, palette, RGB or RGBA")
     return PngContents(pixels, palette, text)
 
@@ -179,8 +186,8 @@ def _text_info(text: Mapping[str, str]) -> PngInfo:
 
 def _palette_bytes(palette_rgb: Sequence[Sequence[int]] | NDArray[Any], ids: NDArray[np.uint8]) -> bytes:
     palette = checked_array(palette_rgb, "palette_rgb", ("N", 3), finite=True)
-    if ids.ndim != 2:
-        raise InputError(f"only (H, W) class ids can have a palette, got pixels of shape {ids.shape}")
+    if ids.ndim != 2 or ids.dtype != np.uint8:
+        raise InputError(f"only uint8 (H, W) class ids can have a palette, got {ids.dtype} pixels of shape {ids.shape}")
     if not 0 < len(palette) <= 256 or palette.min() < 0 or palette.max() > 255:
         raise InputError(f"palette_rgb must be 1 to 256 colours in 0..255, got {len(palette)} colours")
     if ids.max() >= len(palette):

@@ -21,6 +21,8 @@ from sapiens2.visualization.segmentation import draw_segmentation
 __all__ = ["SegmentationResult"]
 
 BACKGROUND = 0
+WIDE_IGNORE_INDEX = 65535
+"""Label of ignored pixels where 255 is a class."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -28,11 +30,13 @@ class SegmentationResult(Result):
     """The class of each pixel.
 
     Attributes:
-        segmentation: ``(H, W)`` uint8 class ids; 0 is the background, 255 is ignored.
+        segmentation: ``(H, W)`` class ids, 0 for the background: uint8, 255 for ignored pixels; with more than 255
+            classes uint16, 65535 for ignored pixels.
         class_names: Name of each class; left out, the published 29 parts.
         palette_rgb: Colour of each class; left out, the published ones for as many classes, otherwise generated ones.
 
-    Files: ``<stem>_seg.png`` (picture with legend) and ``<stem>_seg_classes.png`` (ids as pixels, with the palette).
+    Files: ``<stem>_seg.png`` (picture with legend) and ``<stem>_seg_classes.png`` (ids as pixels, with the palette;
+    with more than 255 classes 16-bit grey).
 
     Raises:
         InputError: Not integers of the image's size, an id without a class, or a palette of another length.
@@ -40,7 +44,7 @@ class SegmentationResult(Result):
 
     task: ClassVar[Task] = "seg"
 
-    segmentation: NDArray[np.uint8]
+    segmentation: NDArray[np.uint8] | NDArray[np.uint16]
     class_names: tuple[str, ...] | None = None
     palette_rgb: tuple[RGB, ...] | None = None
 
@@ -58,10 +62,16 @@ class SegmentationResult(Result):
         return table.palette_rgb if len(self.names) == len(table) else distinct_palette(len(self.names))
 
     @property
+    def ignore_index(self) -> int:
+        """Label of ignored pixels: 255, or 65535 where 255 is a class."""
+        ignored = part_table().ignore_index
+        return ignored if len(self.names) <= ignored else WIDE_IGNORE_INDEX
+
+    @property
     def foreground_mask(self) -> NDArray[np.bool_]:
         """``(H, W)`` bool: pixels that belong to a person or to what is worn."""
         ids = self.segmentation
-        mask: NDArray[np.bool_] = (ids != BACKGROUND) & (ids != part_table().ignore_index)
+        mask: NDArray[np.bool_] = (ids != BACKGROUND) & (ids != self.ignore_index)
         return mask
 
     def draw(self, *, opacity: float = 0.5, legend: bool = False) -> NDArray[np.uint8]:
@@ -72,6 +82,7 @@ class SegmentationResult(Result):
             opacity=opacity,
             palette_rgb=self.palette,
             class_names=self.names,
+            ignore_index=self.ignore_index,
             legend=legend,
         )
 
@@ -84,9 +95,9 @@ class SegmentationResult(Result):
             raise InputError(f"segmentation must be integers {self.size_hw}, got {ids.dtype} {ids.shape}")
         if self.class_names is not None:
             self._freeze("class_names", tuple(self.class_names))
-        num_classes, ignored = len(self.names), part_table().ignore_index
-        if not 0 < num_classes <= ignored:
-            raise InputError(f"class_names must be 1 to {ignored} names, got {num_classes}")
+        num_classes, ignored = len(self.names), self.ignore_index
+        if not 0 < num_classes <= WIDE_IGNORE_INDEX:
+            raise InputError(f"class_names must be 1 to {WIDE_IGNORE_INDEX} names, got {num_classes}")
         stray = ids[(ids != ignored) & ((ids < 0) | (ids >= num_classes))]
         if stray.size:
             raise InputError(f"segmentation has id {stray[0]}; expected 0..{num_classes - 1} or {ignored} (ignored)")
@@ -95,16 +106,18 @@ class SegmentationResult(Result):
             if colors.shape != (num_classes, 3) or colors.min() < 0 or colors.max() > 255:
                 raise InputError(f"palette_rgb must be {num_classes} RGB colours in 0..255, got shape {colors.shape}")
             self._freeze("palette_rgb", tuple((int(r), int(g), int(b)) for r, g, b in colors))
-        self._freeze("segmentation", ids.astype(np.uint8, copy=False))
+        self._freeze("segmentation", ids.astype(np.uint8 if ignored < 256 else np.uint16, copy=False))
 
     def _save_data(self, folder: Path, stem: str) -> list[Path]:
-        palette = [*self.palette, *[(0, 0, 0)] * (256 - len(self.palette))]  # the ignored label needs an entry, too
         path = folder / f"{stem}_seg_classes.png"
+        if self.segmentation.dtype == np.uint16:
+            return [write_png(path, self.segmentation, text=self.provenance)]
+        palette = [*self.palette, *[(0, 0, 0)] * (256 - len(self.palette))]  # the ignored label needs an entry, too
         return [write_png(path, self.segmentation, palette_rgb=palette, text=self.provenance)]
 
     def _summary(self) -> dict[str, Any]:
         """Classes that are present, with their ``pixels`` and ``fraction`` of the image."""
-        counts = np.bincount(self.segmentation.ravel(), minlength=256).tolist()
+        counts = np.bincount(self.segmentation.ravel(), minlength=self.ignore_index + 1).tolist()
         total = self.segmentation.size
         return {
             "classes": [
@@ -112,5 +125,5 @@ class SegmentationResult(Result):
                 for index, name in enumerate(self.names)
                 if counts[index]
             ],
-            "ignored_pixels": counts[part_table().ignore_index],
+            "ignored_pixels": counts[self.ignore_index],
         }

@@ -109,11 +109,12 @@ def test_encode_png__filters_make_smooth_16_bit_maps_small():
     [
         (np.zeros((2, 2, 3), np.float32), {}, r"got float32 \(2, 2, 3\)"),
         (np.zeros((2, 2, 2), np.uint8), {}, r"got uint8 \(2, 2, 2\)"),
-        (np.zeros((2, 2), np.uint16), {}, r"got uint16 \(2, 2\)"),
+        (np.zeros((2, 2, 4), np.uint16), {}, r"got uint16 \(2, 2, 4\)"),
         (np.zeros(4, np.uint8), {}, r"got uint8 \(4,\)"),
         (np.zeros((0, 3), np.uint8), {}, "must not be empty"),
         (np.full((2, 2), 3, np.uint8), {"palette_rgb": np.zeros((3, 3))}, "class id 3 has no colour"),
-        (np.zeros((2, 2, 3), np.uint8), {"palette_rgb": np.zeros((3, 3))}, "only .H, W. class ids can have a palette"),
+        (np.zeros((2, 2, 3), np.uint8), {"palette_rgb": np.zeros((3, 3))}, "only uint8 .H, W. class ids can have"),
+        (np.zeros((2, 2), np.uint16), {"palette_rgb": np.zeros((3, 3))}, "only uint8 .H, W. class ids can have"),
         (np.zeros((2, 2), np.uint8), {"palette_rgb": np.zeros((257, 3))}, "1 to 256 colours in 0..255, got 257"),
         (np.zeros((2, 2), np.uint8), {"text": {"": "x"}}, "1 to 79 printable Latin-1"),
         (np.zeros((2, 2), np.uint8), {"text": {"k" * 80: "x"}}, "1 to 79 printable Latin-1"),
@@ -168,3 +169,10 @@ def test_write_normals_png__refuses(tmp_path, normals, message):
 def test_read_normals_png__8_bit_file(tmp_path):
     with pytest.raises(InputError, match="expected 16-bit RGB, got uint8"):
         read_normals_png(write_png(tmp_path / "a.png", pixels(2, 2, 3)))
+
+
+def test_write_png__sixteen_bit_ids_round_trip(tmp_path):
+    ids = np.arange(65536, dtype=np.uint16).reshape(128, 512)
+    read = read_png(write_png(tmp_path / "ids.png", ids, text={"Title": "ids"}))
+    np.testing.assert_array_equal(read.pixels, ids)
+    assert (read.pixels.dtype, read.palette_rgb, read.text) == (np.uint16, None, {"Title": "ids"})

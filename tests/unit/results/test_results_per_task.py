@@ -9,6 +9,7 @@ from PIL import Image
 from sapiens2.assets import keypoint_table, part_table
 from sapiens2.errors import InputError
 from sapiens2.io import read_coco_poses, read_json, read_normals_png, read_npz, read_ply, read_png
+from sapiens2.results import SegmentationResult
 
 NOBODY = {"keypoints": np.zeros((0, 308, 2)), "scores": np.zeros((0, 308)), "boxes_xyxy": np.zeros((0, 4))}
 
@@ -107,7 +108,7 @@ def test_segmentation__own_classes_get_own_colours(tmp_path, make_result):
         ({"segmentation": np.full((30, 40), 29)}, "id 29; expected 0..28 or 255"),
         ({"segmentation": np.full((30, 40), -1)}, "id -1"),
         ({"segmentation": np.full((30, 40), 1000)}, "id 1000"),
-        ({"class_names": ["a"] * 256}, "class_names must be 1 to 255 names, got 256"),
+        ({"class_names": ["a"] * 65536}, "class_names must be 1 to 65535 names, got 65536"),
         ({"palette_rgb": [(0, 0, 0)]}, r"palette_rgb must be 29 RGB colours in 0..255, got shape \(1, 3\)"),
     ],
 )
@@ -225,3 +226,28 @@ def test_albedo_save__array_is_not_masked(tmp_path, make_result):
 def test_foreground_mask__must_be_booleans_of_the_size(make_result, task):
     with pytest.raises(InputError, match=r"foreground_mask must be bool \(30, 40\), got uint8"):
         make_result(task, foreground_mask=np.ones((30, 40), np.uint8))
+
+
+@pytest.mark.parametrize("num_classes", [255, 256, 300])
+def test_segmentation_result__many_classes(num_classes, tmp_path):
+    ids = np.arange(30 * 40).reshape(30, 40) % num_classes
+    names = [f"class_{index}" for index in range(num_classes)]
+    ignored = 255 if num_classes == 255 else 65535
+    ids[0, :3] = ignored
+    result = SegmentationResult(image=np.zeros((30, 40, 3), np.uint8), segmentation=ids, class_names=names)
+    assert result.segmentation.dtype == (np.uint8 if num_classes == 255 else np.uint16)
+    assert result.ignore_index == ignored
+    np.testing.assert_array_equal(result.segmentation, ids)
+    np.testing.assert_array_equal(result.foreground_mask, (ids != 0) & (ids != ignored))
+    summary = result.to_dict()
+    assert [entry["name"] for entry in summary["classes"]] == names
+    assert summary["ignored_pixels"] == 3
+    assert len(set(result.palette)) == num_classes
+    assert result.draw().shape == (30, 40, 3)
+    np.testing.assert_array_equal(read_png(result.save(tmp_path, "a")[1]).pixels, ids)
+
+
+def test_segmentation_result__an_id_beyond_many_classes_is_refused():
+    ids = np.full((30, 40), 300)
+    with pytest.raises(InputError, match=r"has id 300; expected 0\.\.299 or 65535"):
+        SegmentationResult(image=np.zeros((30, 40, 3), np.uint8), segmentation=ids, class_names=["a"] * 300)
