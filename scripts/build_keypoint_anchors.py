@@ -1,8 +1,8 @@
 """Place the 308 keypoints on the body once, on its template, and write ``keypoint_anchors.json``.
 
-Every point becomes a weighted mean of vertices, so it follows shape, expression and pose: joints are the middles of the
-rig's own joint cubes, all else lies on a triangle or an edge of the mesh. Only the midline and the left side are placed;
-the right side is the mirror image by the mesh's own mirror table, under the name of the flip partner.
+Every point becomes a weighted mean of vertices, so it follows shape, expression and pose: joints are the middles of
+the rig's own joint cubes, all else lies on a triangle or an edge of the mesh. Only the midline and the left side are
+placed; the right side is the mirror image by the mesh's own mirror table, under the name of the flip partner.
 
 Points along a curve are numbered as in the published table: 1 is the middle of the first half as the viewer sees it,
 from left to right, 2 that of the second, and 3 to 6 lie between those and the ends.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from sapiens2.data.synthetic.anatomy import anatomy, part
 from sapiens2.data.synthetic.body_files import data_folder
 from sapiens2.data.synthetic.body_model import body_model
 from sapiens2.data.synthetic.face_colors import BROW
-from sapiens2.data.synthetic.shading import IRIS_RADIUS, PUPIL_RADIUS
+from sapiens2.data.synthetic.kernels.coloring import IRIS_RADIUS, PUPIL_RADIUS
 
 OUTPUT = Path(sapiens2.data.synthetic.__path__[0]) / "keypoint_anchors.json"
 
@@ -146,7 +147,7 @@ class Builder:
     def on_edge(self, loop: Sequence[int], point: Points) -> Anchor:
         """The place on a chain of vertices that is nearest to a point."""
         best, found = np.inf, ([0], [1.0])
-        for one, other in zip(loop[:-1], loop[1:], strict=True):
+        for one, other in pairwise(loop):
             a, b = (self.model.template[v].astype(float) for v in (one, other))
             share = float(np.clip((point - a) @ (b - a) / max((b - a) @ (b - a), 1e-12), 0, 1))
             distance = float(np.linalg.norm(a + share * (b - a) - point))
@@ -191,7 +192,7 @@ def add_body(builder: Builder) -> None:
     outward /= np.linalg.norm(outward)
     builder.add("left_olecranon", builder.cast(elbow + 0.3 * outward, -outward), SKIN_DEPTH)
     builder.add("left_cubital_fossa", builder.cast(elbow - 0.15 * outward, outward), SKIN_DEPTH)
-    builder.add("left_acromion", builder.cast(shoulder + [-0.012, 0, 0.3], (0, 0, -1)), SKIN_DEPTH)
+    builder.add("left_acromion", builder.cast(shoulder + np.array([-0.012, 0, 0.3]), (0, 0, -1)), SKIN_DEPTH)
 
 
 def add_hand(builder: Builder) -> None:
@@ -343,7 +344,9 @@ def add_eye(builder: Builder) -> None:
             angle = np.radians(degrees)
             side = np.cos(angle) * right + np.sin(angle) * up
             aim = radius * side + np.sqrt(1 - radius**2) * axis
-            builder.add(f"l_border_of_{ring}_{name}", builder.cast(centre + 0.05 * aim, -aim, "helper-l-eye"), EYE_DEPTH)
+            builder.add(
+                f"l_border_of_{ring}_{name}", builder.cast(centre + 0.05 * aim, -aim, "helper-l-eye"), EYE_DEPTH
+            )
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Folders of generated people, in the layout that the loaders read; resumable, and the same for any number of workers."""
+"""Folders of generated people, in the layout that the loaders read: resumable, the same for any number of workers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ class SynthesisRequest:
             people = int(np.random.default_rng([seed, 99]).integers(low, high + 1))
             if self.frames:
                 pictures += [
-                    Picture(f"{index:06d}_{frame:04d}", seed, people, frame, self.frames) for frame in range(self.frames)
+                    Picture(f"{index:06d}_{frame:04d}", seed, people, frame, self.frames)
+                    for frame in range(self.frames)
                 ]
             else:
                 pictures.append(Picture(f"{index:06d}", seed, people))

@@ -37,14 +37,14 @@ def test_synthesise__two_workers__same_files(folder: Path, tmp_path: Path) -> No
 
 
 def test_synthesise__interrupted__goes_on_and_ends_the_same(folder: Path, tmp_path: Path) -> None:
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop(done: int, whole: int) -> None:
         if done == 2:
-            raise Stop
+            raise StopError
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         synthesise(tmp_path / "part", REQUEST, on_picture=stop)
     report = synthesise(tmp_path / "part", REQUEST)
     assert (report.made, report.kept) == (1, 2)

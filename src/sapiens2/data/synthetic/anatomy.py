@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,9 @@ class Anatomy:
     @property
     def collar(self) -> Floats:
         """Metres below the plane in which the neck begins: falling to the front, negative on neck and head."""
-        _, y, z = self.place.T
-        return (0.565 + 0.55 * (y + 0.06) - z).astype(np.float32)
+        x, y, z = self.place.T
+        shoulders = 0.8 * np.maximum(np.abs(x) - 0.05, 0)
+        return (0.565 + 0.55 * (y + 0.06) - z + shoulders).astype(np.float32)
 
 
 @cache
@@ -132,7 +134,7 @@ def aside(place: Floats) -> Floats:
 def _arm_coordinate(model: BodyModel) -> Floats:
     """Place along an arm; on the trunk the distance from the arm, so that armholes and sleeves end smoothly."""
     outside = aside(model.template)
-    left = np.abs(model.template * np.float32([1, 0, 0])) + model.template * np.float32([0, 1, 1])
+    left = np.column_stack([np.abs(model.template[:, 0]), model.template[:, 1:]])
     own = _along(left, _joints(model, ARM, "L"))
     blend = np.clip(outside / 0.06, 0, 1)
     blend = blend * blend * (3 - 2 * blend)
@@ -152,7 +154,7 @@ def _sign(side: str) -> int:
 def _along(points: Floats, joints: NDArray[np.float32]) -> NDArray[np.float64]:
     """Coordinate of the nearest place on a chain of joints; before the first joint it goes below 0."""
     best, coordinate = np.full(len(points), np.inf), np.zeros(len(points))
-    for index, (start, end) in enumerate(zip(joints[:-1], joints[1:], strict=True)):
+    for index, (start, end) in enumerate(pairwise(joints)):
         axis = end - start
         along = (points - start) @ axis / (axis @ axis)
         clipped = np.clip(along, -0.4 if index == 0 else 0.0, 1.2 if index == len(joints) - 2 else 1.0)

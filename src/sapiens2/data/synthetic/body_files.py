@@ -213,7 +213,7 @@ class RigFile:
         weights = np.zeros((len(mesh.vertices), len(kept)))
         for name, pairs in named_weights.items():
             rows = np.array(pairs).reshape(-1, 2)
-            np.add.at(weights, (rows[:, 0].astype(np.int64), nearest(name)), rows[:, 1])
+            weights[rows[:, 0].astype(np.int64), nearest(name)] += rows[:, 1]  # a bone names each vertex once
         return cls(
             names=tuple(kept),
             parents=tuple(nearest(rig[name]["parent"]) for name in kept),

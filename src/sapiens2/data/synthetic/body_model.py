@@ -25,6 +25,7 @@ from sapiens2.data.synthetic.body_files import (
     phenotype_targets,
     read_target,
 )
+from sapiens2.data.synthetic.kernels.surface import skin_vertices
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
 __all__ = ["BodyModel", "PosedBody", "body_model"]
@@ -159,24 +160,6 @@ class BodyModel:
         )
 
 
-@wp.kernel
-def skin_vertices(
-    rest: wp.array(dtype=wp.vec3),
-    rotations: wp.array(dtype=wp.mat33),
-    offsets: wp.array(dtype=wp.vec3),
-    slots: wp.array2d(dtype=int),
-    weights: wp.array2d(dtype=float),
-    posed: wp.array(dtype=wp.vec3),
-):
-    vertex = wp.tid()
-    place = wp.vec3(0.0, 0.0, 0.0)
-    for slot in range(slots.shape[1]):
-        bone = slots[vertex, slot]
-        if bone >= 0:
-            place += weights[vertex, slot] * (rotations[bone] @ rest[vertex] + offsets[bone])
-    posed[vertex] = place
-
-
 @cache
 def body_model() -> BodyModel:
     """Read the body; it takes a few seconds, once per process.
@@ -200,7 +183,7 @@ def body_model() -> BodyModel:
             displacements[index] = offsets
 
     def detail(folder: str, names: str) -> SparseTarget:
-        return SparseTarget.of(sum((target(f"{folder}/{name}") for name in names.split("|")), np.float32(0)))
+        return SparseTarget.of(np.sum([target(f"{folder}/{name}") for name in names.split("|")], axis=0))
 
     slots, weights = _slots(rig.weights)
     return BodyModel(

@@ -50,11 +50,14 @@ def clothe(
     body = anatomy()
     triangles = body.triangles["body"]
     normals = vertex_normals(posed.vertices, triangles)
-    hollow = np.einsum("vi,vi->v", smoothed(posed.vertices, body.neighbours, SMOOTHING_ROUNDS) - posed.vertices, normals)
+    hollow = np.einsum(
+        "vi,vi->v", smoothed(posed.vertices, body.neighbours, SMOOTHING_ROUNDS) - posed.vertices, normals
+    )
     layers = []
     shared = fabric(rng)
     for index, garment in enumerate(outfit.garments):
-        above = [own for other, own in zip(outfit.garments[index + 1 :], fields[index + 1 :-1]) if _hides(other, garment)]
+        outer = zip(outfit.garments[index + 1 :], fields[index + 1 : -1], strict=True)
+        above = [own for other, own in outer if _hides(other, garment)]
         cut = np.min([fields[index], *(OVERLAP - own for own in above)], axis=0)
         row = shared if garment.kind in ("upper", "lower", "skirt") and rng.uniform() < 0.12 else fabric(rng)
         if garment.kind in ("sock", "shoe"):
@@ -68,9 +71,7 @@ def clothe(
         else:
             points = posed.vertices + normals * _offset(garment, fields[index], hollow, body.place, seed)[:, None]
             layers.append(
-                Layer(
-                    points, triangles, material, _labels(garment, body, triangles), body.place, cut, two_sided=True
-                )
+                Layer(points, triangles, material, _labels(garment, body, triangles), body.place, cut, two_sided=True)
             )
     return layers
 

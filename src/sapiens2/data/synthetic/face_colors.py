@@ -40,11 +40,15 @@ def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color
 
     flush = rng.uniform(0, 0.35)
     for centre in ((0.042, -0.13, 0.69), (0.0, -0.165, 0.69), (0.075, -0.04, 0.72)):
-        distance = np.linalg.norm((np.abs(place * [1, 0, 0]) + place * [0, 1, 1] - centre) / [0.022, 0.05, 0.02], axis=1)
+        distance = np.linalg.norm(
+            (np.abs(place * [1, 0, 0]) + place * [0, 1, 1] - centre) / [0.022, 0.05, 0.02], axis=1
+        )
         towards(flush * np.exp(-(distance**2)), np.array([1.0, 0.72, 0.7]))
     lips = np.array([1.0, 0.66, 0.66]) * rng.uniform(0.75, 1.05)
     if figure.gender > 0.5 and rng.uniform() < 0.4:
-        lips = np.array([rng.uniform(0.6, 1.0), rng.uniform(0.2, 0.5), rng.uniform(0.25, 0.55)]) / np.maximum(tone, 0.35)
+        lips = np.array([rng.uniform(0.6, 1.0), rng.uniform(0.2, 0.5), rng.uniform(0.25, 0.55)]) / np.maximum(
+            tone, 0.35
+        )
     towards(0.85 * body.masks["lips"], lips)
     towards(0.9 * body.masks["mouth"] * (1 - body.masks["lips"]), np.array([0.6, 0.32, 0.32]))
     towards(0.6 * np.maximum(body.masks["fingernails"], body.masks["toenails"]), np.array([1.06, 0.92, 0.9]))
@@ -64,7 +68,9 @@ def _beard(place: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
     x, y, z = np.abs(place[:, 0]), place[:, 1], place[:, 2]
     jaw = np.clip((0.676 + 0.35 * np.clip(x - 0.02, 0, None) - z) / 0.01, 0, 1) * (z > 0.6) * (y < -0.045)
     jaw *= np.clip((z - 0.612) / 0.01, 0, 1)
-    moustache = np.clip(1.4 - np.abs(z - 0.679 + 0.25 * x) / 0.006, 0, 1) * np.clip((0.032 - x) / 0.006, 0, 1) * (y < -0.12)
+    moustache = (
+        np.clip(1.4 - np.abs(z - 0.679 + 0.25 * x) / 0.006, 0, 1) * np.clip((0.032 - x) / 0.006, 0, 1) * (y < -0.12)
+    )
     kind = rng.choice(3, p=[0.55, 0.2, 0.25])
     goatee = jaw * np.clip((0.026 - x) / 0.006, 0, 1)
     return (np.maximum(jaw, moustache), moustache, np.maximum(goatee, moustache))[kind] * (1 - anatomy().masks["lips"])

@@ -60,7 +60,11 @@ def frame_people(
     chosen = chosen[chosen < 13380][::7]
     if framing in ("bust", "face"):
         chosen = chosen[anatomy().arm[chosen] < 1.0]
-    points = np.concatenate([body.vertices[chosen] for body in bodies]) if bodies else place[:13380:7] + [0, 0, 0.85]
+    points = (
+        np.concatenate([body.vertices[chosen] for body in bodies])
+        if bodies
+        else place[:13380:7] + np.array([0, 0, 0.85])
+    )
     points = points.astype(np.float64)
     low, high = points.min(axis=0), points.max(axis=0)
     middle, radius = (low + high) / 2, float(np.linalg.norm(high - low) / 2)

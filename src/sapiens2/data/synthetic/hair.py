@@ -52,7 +52,9 @@ def sample_hair(rng: np.random.Generator, gender: float, age: float) -> Hair:
     feminine = gender > 0.5
     long = rng.uniform() < (0.62 if feminine else 0.06)
     bald = not feminine and rng.uniform() < 0.12
-    volume = float(rng.choice([rng.uniform(0.003, 0.008), rng.uniform(0.01, 0.025), rng.uniform(0.028, 0.06)], p=[0.3, 0.5, 0.2]))
+    volume = float(
+        rng.choice([rng.uniform(0.003, 0.008), rng.uniform(0.01, 0.025), rng.uniform(0.028, 0.06)], p=[0.3, 0.5, 0.2])
+    )
     return Hair(
         color=color,
         volume=0.0 if bald else max(volume, 0.012 if long else 0.0),
@@ -87,9 +89,15 @@ def grow_hair(
     """
     if hair.volume == 0.0:
         return []
-    body = anatomy()
     material = materials.add(
-        plain(hair.color, second=hair.color * 0.55, shine=float(rng.uniform(0.02, 0.2)), shininess=18, mottle=0.25, mottle_scale=150)
+        plain(
+            hair.color,
+            second=hair.color * 0.55,
+            shine=float(rng.uniform(0.02, 0.2)),
+            shininess=18,
+            mottle=0.25,
+            mottle_scale=150,
+        )
     )
     seed = int(rng.integers(1 << 31))
     layers = [_scalp(hair, posed, hat, material, seed)]
@@ -116,14 +124,22 @@ def _scalp(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed
     cut = field if hat is None else np.minimum(field, 0.006 - hat)
     fray = np.where(field > -0.02, hair.fray, 0).astype(np.float32)
     return Layer(
-        points, triangles, material, part("Hair"), body.place, cut, fray=fray, strand=_strand(body.place), two_sided=True
+        points,
+        triangles,
+        material,
+        part("Hair"),
+        body.place,
+        cut,
+        fray=fray,
+        strand=_strand(body.place),
+        two_sided=True,
     )
 
 
 def _long(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed: int) -> Layer:
     body = anatomy()
     triangles = body.triangles["helper-hair"]
-    x, y, z = body.place.T
+    _, y, z = body.place.T
     normals = vertex_normals(posed.vertices, triangles)
     lumps = 0.5 * hair.curl * fractal_noise(body.place * 40, seed, 2)
     points = posed.vertices + normals * (0.3 * hair.volume + lumps)[:, None].astype(np.float32)
@@ -134,5 +150,13 @@ def _long(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed:
         cut = np.minimum(cut, 0.77 - z)
     fray = np.full(len(z), 2.5 * hair.fray, np.float32)
     return Layer(
-        points, triangles, material, part("Hair"), body.place, cut.astype(np.float32), fray=fray, strand=_strand(body.place), two_sided=True
+        points,
+        triangles,
+        material,
+        part("Hair"),
+        body.place,
+        cut.astype(np.float32),
+        fray=fray,
+        strand=_strand(body.place),
+        two_sided=True,
     )

@@ -50,7 +50,9 @@ def hand_rotations(side: str, rng: np.random.Generator) -> dict[str, Matrix]:
     """Fingers from flat to fist, now and then with some stretched, and a wrist that is little bent."""
     rest = _hand_rest()
     kind = rng.choice(4, p=[0.55, 0.15, 0.15, 0.15])
-    closed = float((rng.uniform(0.0, 0.45), rng.uniform(0.7, 1.0), rng.uniform(-0.12, 0.05), rng.uniform(0.2, 0.9))[kind])
+    closed = float(
+        (rng.uniform(0.0, 0.45), rng.uniform(0.7, 1.0), rng.uniform(-0.12, 0.05), rng.uniform(0.2, 0.9))[kind]
+    )
     amounts = np.clip(closed + rng.normal(0, 0.07, 6), -0.15, 1.0)
     if kind == 3:
         amounts = np.where(rng.uniform(size=6) < 0.45, rng.uniform(-0.1, 0.1), amounts)

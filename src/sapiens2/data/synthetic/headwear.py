@@ -28,7 +28,7 @@ def wear_on_head(
     kind = rng.choice(4, p=[0.86, 0.06, 0.05, 0.03])
     if kind == 0:
         return None, layers
-    x, y, z = anatomy().place.T
+    _, y, z = anatomy().place.T
     height = rng.uniform(-0.012, 0.012)
     slope = 0.35 if kind == 2 else 0.12
     field = (z - 0.775 - height + slope * (y + 0.05)).astype(np.float32)
@@ -66,9 +66,7 @@ def _head_size(posed: PosedBody) -> tuple[Points, Points]:
     return own.min(axis=0), own.max(axis=0)
 
 
-def _brim(
-    posed: PosedBody, height: float, slope: float, material: int, *, all_around: bool, reach: float
-) -> Layer:
+def _brim(posed: PosedBody, height: float, slope: float, material: int, *, all_around: bool, reach: float) -> Layer:
     rotation, origin = _head_frame(posed)
     low, high = _head_size(posed)
     centre, half = (low + high) / 2, (high - low) / 2
@@ -120,7 +118,9 @@ def _glasses(posed: PosedBody, materials: MaterialTable, rng: np.random.Generato
         lenses.append(rim)
         side = np.sign(eye[0])
         hinge = np.array([eye[0] * 1.02 + side * half[0], eye[1] - forward + 0.008, eye[2] + 0.004])
-        lines.append(np.stack([hinge, [side * ear, eye[1] + 0.02, eye[2] + 0.004], [side * ear, eye[1] + 0.075, eye[2] - 0.004]]))
+        lines.append(
+            np.stack([hinge, [side * ear, eye[1] + 0.02, eye[2] + 0.004], [side * ear, eye[1] + 0.075, eye[2] - 0.004]])
+        )
     inner = abs(eyes[0][0]) * 1.02 - half[0]
     level = eyes[0][2] + 0.002
     front = eyes[0][1] - forward - 0.002
@@ -148,7 +148,7 @@ def _tube(line: Points, radius: float, rotation: Points, origin: Points, materia
 
 
 def _lens(rim: Points, rotation: Points, origin: Points, material: int) -> Layer:
-    points = np.concatenate([rim.mean(axis=0, keepdims=True) + [0, -0.002, 0], rim])
+    points = np.concatenate([rim.mean(axis=0, keepdims=True) + np.array([0, -0.002, 0]), rim])
     count = len(rim)
     fan = np.array([[0, i, i + 1] for i in range(1, count)], np.int32)
     world = (points @ rotation.T + origin).astype(np.float32)

@@ -102,7 +102,7 @@ def scene_keypoints(
 
 
 def person_boxes(surface: Surface, camera: Camera, people: int) -> NDArray[np.float32]:
-    """Boxes ``(N, 4)`` x, y, width, height around all that belongs to each person, hidden or not, within the picture."""
+    """Boxes ``(N, 4)``, x, y, width, height, around all of each person, hidden or not, within the picture."""
     height, width = camera.size_hw
     boxes = np.zeros((people, 4), np.float32)
     for number in range(1, people + 1):

@@ -55,20 +55,27 @@ class Layer:
         triangles = self.triangles
         chosen = np.ones(len(triangles), bool)
         if self.cut is not None:
-            reach = self.cut if self.fray is None else self.cut + self.fray
-            chosen = (reach[triangles] > 0).any(axis=1)
-        triangles = triangles[chosen]
+            shown = (self.cut if self.fray is None else self.cut + self.fray) > 0
+            chosen = shown[triangles[:, 0]] | shown[triangles[:, 1]] | shown[triangles[:, 2]]
+            triangles = triangles[chosen]
         used = np.zeros(len(self.points), bool)
-        used[triangles.ravel()] = True
+        used[triangles] = True
         renumbered = (np.cumsum(used) - 1).astype(np.int32)
+        kept = renumbered[triangles]
+        points = self.points[used]
+        if self.normals is not None:
+            normals = self.normals[used]
+        elif self.cut is None:
+            normals = vertex_normals(points, kept)
+        else:  # what was cut away still bends the border
+            normals = vertex_normals(self.points, self.triangles)[used]
 
         def own(values: Floats | None) -> Floats | None:
             return None if values is None else values[used]
 
-        normals = self.normals if self.normals is not None else vertex_normals(self.points, self.triangles)
         return Layer(
-            points=self.points[used],
-            triangles=renumbered[triangles],
+            points=points,
+            triangles=kept,
             material=self.material if isinstance(self.material, int) else self.material[chosen],
             label=self.label if isinstance(self.label, int) else self.label[chosen],
             pattern=self.pattern[used],
@@ -77,7 +84,7 @@ class Layer:
             fray=own(self.fray),
             strand=own(self.strand),
             two_sided=self.two_sided,
-            normals=normals[used],
+            normals=normals,
         )
 
 

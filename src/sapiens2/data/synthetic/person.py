@@ -56,9 +56,7 @@ def pose_person(
     return model.posed(model.shaped(figure.weights, figure.details, expression), rotations)
 
 
-def sample_person_body(
-    rng: np.random.Generator, pose: Pose, turn: NDArray[np.float64]
-) -> tuple[Figure, PosedBody]:
+def sample_person_body(rng: np.random.Generator, pose: Pose, turn: NDArray[np.float64]) -> tuple[Figure, PosedBody]:
     """Draw a figure, an expression and a gaze for a pose."""
     figure = sample_figure(rng)
     gaze = float(np.clip(rng.normal(0, 9), -25, 25)), float(np.clip(rng.normal(2, 6), -15, 18))
@@ -95,9 +93,7 @@ def _skin(
     tone: NDArray[np.float64],
 ) -> Layer:
     material = materials.add(skin(rng, tone))
-    return Layer(
-        posed.vertices, body.triangles["body"], material, body.skin_label, model.template, cut=cut, tint=tint
-    )
+    return Layer(posed.vertices, body.triangles["body"], material, body.skin_label, model.template, cut=cut, tint=tint)
 
 
 def _eyes(body: Anatomy, posed: PosedBody, materials: MaterialTable, rng: np.random.Generator) -> list[Layer]:

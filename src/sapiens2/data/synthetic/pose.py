@@ -1,10 +1,9 @@
 """Poses: what people do with arms, legs, trunk and hands, within the limits of their joints.
 
-Limbs are described for the left side and mirrored for the right. A pose whose forearms or legs pass through the body is
-drawn again.
+Limbs are described for the left side and mirrored for the right. A pose whose forearms or legs pass through the
+body is drawn again.
 
-Source: ranges of motion after Kapandji, The Physiology of the Joints (shoulder, elbow, hip, knee, spine, hand), narrowed
-to what is common.
+Source: ranges of motion after Kapandji, The Physiology of the Joints, narrowed to what is common.
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ __all__ = ["box", "clutter", "floor", "occluders", "wall"]
 
 Points = NDArray[np.float64]
 
+COARSE = 0.15
+"""Patterns on floors and walls are larger than those of clothes."""
+
 _CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 _CUBE_QUADS = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
 
@@ -40,14 +43,14 @@ def floor(material: int, reach: float) -> Layer:
     """The ground at z = 0, in pieces small enough to be left out one by one behind the camera."""
     x, y = np.meshgrid(np.linspace(-reach, reach, 33), np.linspace(-reach, reach, 33))
     points = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
-    return _thing(points, _grid(33, 33), material, points[:, [0, 2, 1]])
+    return _thing(points, _grid(33, 33), material, points[:, [0, 2, 1]] * COARSE)
 
 
 def wall(material: int, distance: float, turn: float, reach: float) -> Layer:
     """A wall behind the origin."""
     x, z = np.meshgrid(np.linspace(-reach, reach, 17), np.linspace(0, reach, 17))
     points = np.stack([x, np.full_like(x, distance), z], axis=-1).reshape(-1, 3)
-    return _thing(points @ about((0.0, 0.0, 1.0), turn).T, _grid(17, 17), material, points)
+    return _thing(points @ about((0.0, 0.0, 1.0), turn).T, _grid(17, 17), material, points * COARSE)
 
 
 def clutter(rng: np.random.Generator, materials: MaterialTable, distance: tuple[float, float]) -> list[Layer]:

@@ -38,9 +38,7 @@ def render_scene(scene: Scene, seed: int) -> SyntheticSample:
         surface.two_sided,
         (height * samples, width * samples),
     )
-    truth = shade(
-        surface, samples, points, buffers, scene.materials, scene.lighting, _shadow(scene), scene.backdrop, scene.camera.intrinsics
-    )
+    truth = shade(surface, samples, points, buffers, scene.materials, scene.lighting, _shadow(scene), scene.backdrop)
     return _sample(scene, truth, to_numpy(buffers.inverse_depth), samples, seed)
 
 

@@ -28,6 +28,9 @@ Vector = NDArray[np.float64]
 OCCLUDED, ROOM, WALL, CLUTTER = 0.22, 0.6, 0.45, 0.6
 """How often something stands in front, there is a floor, a wall, things around."""
 
+LOWEST_VIEW = 0.15
+"""Height of the camera, metres, below which a scene has no floor."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
@@ -94,7 +97,8 @@ def sample_scene(
     materials = MaterialTable()
     bodies = [_body(seed, number, people, moment) for number in range(people)]
     persons = [
-        dress_person(figure, posed, materials, _stream(seed, number, 2)) for number, (figure, posed) in enumerate(bodies)
+        dress_person(figure, posed, materials, _stream(seed, number, 2))
+        for number, (figure, posed) in enumerate(bodies)
     ]
     if framing is None:
         framing = "full" if moment is not None else _drawn_framing(around, people)
@@ -168,7 +172,7 @@ def _surroundings(
     rng: np.random.Generator, materials: MaterialTable, persons: list[Person], camera: Camera, *, still: bool
 ) -> list[Layer]:
     layers: list[Layer] = []
-    if rng.uniform() < ROOM:
+    if rng.uniform() < ROOM and camera.position[2] > LOWEST_VIEW:  # from below the floor would hide everything
         layers.append(floor(materials.add(fabric(rng)), 9.0))
     if rng.uniform() < WALL:
         layers.append(wall(materials.add(fabric(rng)), float(rng.uniform(0.9, 4.5)), float(rng.normal(0, 14)), 8.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sapiens2.data.synthetic.kernels.surface import average_neighbours
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
 __all__ = ["smoothed"]
@@ -20,21 +21,3 @@ def smoothed(points: NDArray[np.float32], neighbours: NDArray[np.int32], rounds:
         launch(average_neighbours, count, other, table, one)
     result: NDArray[np.float32] = to_numpy(one)
     return result
-
-
-@wp.kernel
-def average_neighbours(
-    points: wp.array(dtype=wp.vec3), neighbours: wp.array2d(dtype=int), moved: wp.array(dtype=wp.vec3)
-):
-    vertex = wp.tid()
-    total = wp.vec3(0.0, 0.0, 0.0)
-    count = wp.float32(0.0)
-    for slot in range(neighbours.shape[1]):
-        other = neighbours[vertex, slot]
-        if other >= 0:
-            total += points[other]
-            count += 1.0
-    if count > 0.0:
-        moved[vertex] = total / count
-    else:
-        moved[vertex] = points[vertex]

@@ -110,7 +110,9 @@ def sample_outfit(rng: np.random.Generator, gender: float) -> Outfit:
     garments += _feet(rng)
     tucked = not dress and rng.uniform() < 0.3
     if tucked:
-        upper = replace(upper, hem=lower.waist - 0.03, thickness=min(upper.thickness, lower.thickness - 0.003), flare=0.0)
+        upper = replace(
+            upper, hem=lower.waist - 0.03, thickness=min(upper.thickness, lower.thickness - 0.003), flare=0.0
+        )
     garments += [upper, lower] if tucked else [lower, upper]
     if rng.uniform() < 0.34:
         garments.append(_outer(rng, upper))
@@ -127,7 +129,12 @@ def _top(rng: np.random.Generator) -> Garment:
     hem = float(rng.uniform(-0.06, 0.1))
     if kind == 0:  # no sleeves
         return Garment(
-            "upper", sleeve=float(rng.uniform(-0.32, -0.05)), collar=collar + 0.02, scoop=scoop + 0.03, hem=hem, thickness=0.004
+            "upper",
+            sleeve=float(rng.uniform(-0.32, -0.05)),
+            collar=collar + 0.02,
+            scoop=scoop + 0.03,
+            hem=hem,
+            thickness=0.004,
         )
     loose = float(rng.uniform(0, 1))
     own = Garment("upper", collar=collar, scoop=scoop, hem=hem, fill=0.4 + 0.6 * loose)

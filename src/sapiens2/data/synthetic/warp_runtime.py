@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def _silent_stderr() -> Iterator[None]:
     except OSError:  # no stderr to silence
         yield
         return
-    with open(os.devnull, "wb") as nowhere:
+    with Path(os.devnull).open("wb") as nowhere:
         sys.stderr.flush()
         os.dup2(nowhere.fileno(), 2)
         try:

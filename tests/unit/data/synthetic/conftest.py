@@ -31,7 +31,7 @@ def one_person() -> SyntheticSample:
 def three_people() -> SyntheticSample:
     from sapiens2.data.synthetic import render
 
-    return render(21, (96, 128), 3, framing="knees")
+    return render(21, (96, 128), 3, framing="bust")
 
 
 @pytest.fixture(scope="session")

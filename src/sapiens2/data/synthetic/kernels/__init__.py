@@ -1,0 +1,1 @@
+"""What Warp compiles for the CPU."""
