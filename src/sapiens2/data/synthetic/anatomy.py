@@ -17,6 +17,7 @@ from PIL import Image
 from sapiens2.assets import part_table
 from sapiens2.data.synthetic.body_files import data_folder
 from sapiens2.data.synthetic.body_model import BodyModel, body_model
+from sapiens2.data.synthetic.smoothing import neighbour_table
 
 __all__ = ["Anatomy", "anatomy", "part"]
 
@@ -86,7 +87,7 @@ def anatomy() -> Anatomy:
         head=head,
         masks=masks,
         skin_label=_skin_labels(model, body, arm, leg, masks),
-        neighbours=_neighbours(model.quads["body"], len(model.template)),
+        neighbours=neighbour_table(model.quads["body"], len(model.template)),
     )
 
 
@@ -197,14 +198,3 @@ def _skin_labels(model: BodyModel, body: Ints, arm: Floats, leg: Floats, masks: 
     label[lips & ~lower] = part("Upper_Lip")
     label[lips & lower] = part("Lower_Lip")
     return label.astype(np.int32)
-
-
-def _neighbours(quads: Ints, count: int) -> Ints:
-    edges = np.concatenate([quads[:, [i, (i + 1) % 4]] for i in range(4)])
-    edges = edges[edges[:, 0] != edges[:, 1]]
-    edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
-    starts = np.searchsorted(edges[:, 0], np.arange(count + 1))
-    table = np.full((count, int(np.diff(starts).max())), -1, np.int32)
-    slot = np.arange(len(edges)) - starts[edges[:, 0]]
-    table[edges[:, 0], slot] = edges[:, 1]
-    return table

@@ -18,7 +18,7 @@ BROW = np.array([[0.012, 0.7515], [0.028, 0.758], [0.044, 0.756], [0.055, 0.7475
 """The middle of a brow on the template: distance from the midline and height, metres."""
 
 
-def brow_share(place: Floats, thickness: float = 0.0045) -> Floats:
+def brow_share(place: Floats, thickness: float = 0.003) -> Floats:
     """0..1, how much a place on the template's face lies in a brow."""
     x, y, z = np.abs(place[:, 0]), place[:, 1], place[:, 2]
     middle = np.interp(x, *BROW.T)
@@ -33,7 +33,7 @@ def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color
     place = body.place
     seed = int(rng.integers(1 << 31))
     tint = np.ones((len(place), 3))
-    tint *= 1 + 0.05 * fractal_noise(place * 9, seed, 3)[:, None]
+    tint *= 1 + 0.025 * fractal_noise(place * 9, seed, 3)[:, None]
 
     def towards(share: NDArray[np.floating], color: Color) -> None:
         tint[:] = tint * (1 - share[:, None]) + share[:, None] * color
@@ -54,7 +54,7 @@ def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color
     towards(0.6 * np.maximum(body.masks["fingernails"], body.masks["toenails"]), np.array([1.06, 0.92, 0.9]))
     relative = np.clip(hair * rng.uniform(0.5, 0.95), 0.02, 1) / tone
     strength = rng.uniform(0.45, 0.95)
-    towards(strength * brow_share(place, rng.uniform(0.0035, 0.006)), relative)
+    towards(strength * brow_share(place, rng.uniform(0.0022, 0.0042)), relative)
     if figure.gender < 0.5 and rng.uniform() < 0.45:
         towards(rng.uniform(0.15, 0.85) * _beard(place, rng), relative)
     if rng.uniform() < 0.12:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sapiens2.data.synthetic.layers import Layer
 from sapiens2.data.synthetic.materials import MaterialTable, hair_color, plain
 from sapiens2.data.synthetic.noise import fractal_noise
 from sapiens2.data.synthetic.rasteriser import vertex_normals
+from sapiens2.data.synthetic.refinement import Refinement
 from sapiens2.data.synthetic.smoothing import smoothed
 
 __all__ = ["Hair", "grow_hair", "hairline", "sample_hair"]
@@ -21,6 +23,8 @@ Floats = NDArray[np.float32]
 
 CENTRE = np.array([0.0, -0.05, 0.75])
 """Middle of the template's head."""
+
+FAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +116,11 @@ def _strand(place: Floats) -> Floats:
     return (around * 90).astype(np.float32)
 
 
+def _streaks(place: Floats) -> Floats:
+    """Coordinates of the colour's variation, drawn out along the strands."""
+    return np.column_stack([_strand(place) * 0.005, np.zeros(len(place)), place[:, 2] * 0.12]).astype(np.float32)
+
+
 def _scalp(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed: int) -> Layer:
     body = anatomy()
     triangles = body.triangles["body"]
@@ -128,7 +137,7 @@ def _scalp(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed
         triangles,
         material,
         part("Hair"),
-        body.place,
+        _streaks(body.place),
         cut,
         fray=fray,
         strand=_strand(body.place),
@@ -136,27 +145,33 @@ def _scalp(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed
     )
 
 
+@cache
+def _long_hair() -> Refinement:
+    return Refinement.of(anatomy().triangles["helper-hair"], 2)
+
+
 def _long(hair: Hair, posed: PosedBody, hat: Floats | None, material: int, seed: int) -> Layer:
-    body = anatomy()
-    triangles = body.triangles["helper-hair"]
-    _, y, z = body.place.T
-    normals = vertex_normals(posed.vertices, triangles)
-    lumps = 0.5 * hair.curl * fractal_noise(body.place * 40, seed, 2)
-    points = posed.vertices + normals * (0.3 * hair.volume + lumps)[:, None].astype(np.float32)
-    face = np.where(z < 0.80, y + 0.075 + 0.35 * np.clip(z - 0.7, 0, None), 0.05)
-    length = hair.length if hair.length is not None else 1.0
-    cut = np.minimum(face, z - length)
+    finer = _long_hair()
+    place = finer.values(anatomy().place)
+    _, y, z = place.T
+    points = finer.values(posed.vertices)
+    normals = vertex_normals(points, finer.triangles)
+    lumps = 0.5 * hair.curl * fractal_noise(place * 40, seed, 2)
+    points = points + normals * (0.3 * hair.volume + lumps)[:, None].astype(np.float32)
+    beside_face = y + 0.075 + 0.35 * np.maximum(z - 0.7, 0)
+    length = hair.length if hair.length is not None else FAR
+    cut = np.minimum(np.maximum(beside_face, 3 * (z - 0.818)), z - length)
     if hat is not None:
         cut = np.minimum(cut, 0.77 - z)
     fray = np.full(len(z), 2.5 * hair.fray, np.float32)
     return Layer(
         points,
-        triangles,
+        finer.triangles,
         material,
         part("Hair"),
-        body.place,
+        _streaks(place),
         cut.astype(np.float32),
         fray=fray,
-        strand=_strand(body.place),
+        strand=_strand(place),
         two_sided=True,
     )

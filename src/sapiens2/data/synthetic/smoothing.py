@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sapiens2.data.synthetic.kernels.surface import average_neighbours
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
-__all__ = ["smoothed"]
+__all__ = ["neighbour_table", "smoothed"]
 
 
 def smoothed(points: NDArray[np.float32], neighbours: NDArray[np.int32], rounds: int) -> NDArray[np.float32]:
@@ -21,3 +21,16 @@ def smoothed(points: NDArray[np.float32], neighbours: NDArray[np.int32], rounds:
         launch(average_neighbours, count, other, table, one)
     result: NDArray[np.float32] = to_numpy(one)
     return result
+
+
+def neighbour_table(faces: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """Adjoining vertices ``(V, N)`` of each of ``count`` vertices, padded with -1; faces have any number of corners."""
+    corners = faces.shape[1]
+    edges = np.concatenate([faces[:, [i, (i + 1) % corners]] for i in range(corners)])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    starts = np.searchsorted(edges[:, 0], np.arange(count + 1))
+    table = np.full((count, int(np.diff(starts).max())), -1, np.int32)
+    slot = np.arange(len(edges)) - starts[edges[:, 0]]
+    table[edges[:, 0], slot] = edges[:, 1]
+    return table

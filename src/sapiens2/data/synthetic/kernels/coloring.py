@@ -50,7 +50,7 @@ def pattern_share(kind: int, place: wp.vec3, frequency: float, seed: float) -> f
 
 @wp.func
 def material_color(rows: wp.array2d(dtype=float), row: int, place: wp.vec3, tint: wp.vec3) -> wp.vec3:
-    """sRGB albedo of a material (a row of the table) at a place of its pattern."""
+    """Albedo (sRGB) of a material, a row of the table, at a place of its pattern."""
     first = wp.vec3(rows[row, 1], rows[row, 2], rows[row, 3])
     second = wp.vec3(rows[row, 4], rows[row, 5], rows[row, 6])
     share = pattern_share(int(rows[row, 7]), place, rows[row, 8], rows[row, 9])
