@@ -28,7 +28,10 @@ from sapiens2.data.synthetic.body_files import (
 from sapiens2.data.synthetic.kernels.surface import skin_vertices
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
-__all__ = ["BodyModel", "PosedBody", "body_model"]
+__all__ = ["BODY_VERTICES", "BodyModel", "PosedBody", "body_model"]
+
+BODY_VERTICES = 13380
+"""The vertices of the body come first in the base mesh; helpers follow."""
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]

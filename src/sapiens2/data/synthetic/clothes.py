@@ -84,7 +84,9 @@ def _hides(outer: Garment, inner: Garment) -> bool:
 def _offset(garment: Garment, field: Floats, hollow: Floats, place: Floats, seed: int) -> Floats:
     """Distance of the cloth from the skin at each vertex, metres."""
     near_end = np.clip(1 - field / 0.3, 0, 1) ** 1.5 * (place[:, 2] < 0.42)
-    folds = fractal_noise(place * np.array([14.0, 14.0, 22.0]), seed, 2) + 0.3
+    folds = np.zeros(len(place), np.float32)
+    worn = np.flatnonzero(field > -0.05)
+    folds[worn] = fractal_noise(place[worn] * np.array([14.0, 14.0, 22.0]), seed, 2) + 0.3
     offset = garment.thickness + garment.fill * np.clip(hollow, 0, 0.05) + garment.flare * near_end
     return (offset + garment.wrinkle * np.maximum(folds, -0.6)).astype(np.float32)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.synthetic.anatomy import anatomy
+from sapiens2.data.synthetic.body_model import BODY_VERTICES
 from sapiens2.data.synthetic.noise import fractal_noise
 from sapiens2.data.synthetic.shape import Figure
 
@@ -28,15 +29,18 @@ def brow_share(place: Floats, thickness: float = 0.003) -> Floats:
 
 
 def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color) -> Floats:
-    """``(V, 3)`` factors of the skin's colour."""
+    """``(V, 3)`` factors of the skin's colour; 1 at the helpers."""
     body = anatomy()
-    place = body.place
+    place = body.place[:BODY_VERTICES]
+    masks = {name: own[:BODY_VERTICES] for name, own in body.masks.items()}
     seed = int(rng.integers(1 << 31))
-    tint = np.ones((len(place), 3))
+    tint = np.ones((len(place), 3), np.float32)
     tint *= 1 + 0.025 * fractal_noise(place * 9, seed, 3)[:, None]
 
     def towards(share: NDArray[np.floating], color: Color) -> None:
-        tint[:] = tint * (1 - share[:, None]) + share[:, None] * color
+        chosen = np.flatnonzero(share > 1e-3)
+        own = share[chosen, None]
+        tint[chosen] = tint[chosen] * (1 - own) + own * color
 
     flush = rng.uniform(0, 0.35)
     for centre in ((0.042, -0.13, 0.69), (0.0, -0.165, 0.69), (0.075, -0.04, 0.72)):
@@ -49,9 +53,9 @@ def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color
         lips = np.array([rng.uniform(0.6, 1.0), rng.uniform(0.2, 0.5), rng.uniform(0.25, 0.55)]) / np.maximum(
             tone, 0.35
         )
-    towards(0.85 * body.masks["lips"], lips)
-    towards(0.9 * body.masks["mouth"] * (1 - body.masks["lips"]), np.array([0.6, 0.32, 0.32]))
-    towards(0.6 * np.maximum(body.masks["fingernails"], body.masks["toenails"]), np.array([1.06, 0.92, 0.9]))
+    towards(0.85 * masks["lips"], lips)
+    towards(0.9 * masks["mouth"] * (1 - masks["lips"]), np.array([0.6, 0.32, 0.32]))
+    towards(0.6 * np.maximum(masks["fingernails"], masks["toenails"]), np.array([1.06, 0.92, 0.9]))
     relative = np.clip(hair * rng.uniform(0.5, 0.95), 0.02, 1) / tone
     strength = rng.uniform(0.45, 0.95)
     towards(strength * brow_share(place, rng.uniform(0.0022, 0.0042)), relative)
@@ -60,7 +64,9 @@ def body_tint(rng: np.random.Generator, figure: Figure, hair: Color, tone: Color
     if rng.uniform() < 0.12:
         spots = np.clip((fractal_noise(place * 260, seed) - 0.3) * 3, 0, 1) * (place[:, 2] > 0.6)
         towards(0.35 * spots, np.array([0.75, 0.6, 0.5]))
-    return np.clip(tint, 0.02, 2.5).astype(np.float32)
+    everywhere = np.ones_like(body.place)
+    everywhere[:BODY_VERTICES] = np.clip(tint, 0.02, 2.5)
+    return everywhere
 
 
 def _beard(place: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -73,4 +79,6 @@ def _beard(place: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
     )
     kind = rng.choice(3, p=[0.55, 0.2, 0.25])
     goatee = jaw * np.clip((0.026 - x) / 0.006, 0, 1)
-    return (np.maximum(jaw, moustache), moustache, np.maximum(goatee, moustache))[kind] * (1 - anatomy().masks["lips"])
+    return (np.maximum(jaw, moustache), moustache, np.maximum(goatee, moustache))[kind] * (
+        1 - anatomy().masks["lips"][:BODY_VERTICES]
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.synthetic.anatomy import anatomy
-from sapiens2.data.synthetic.body_model import PosedBody
+from sapiens2.data.synthetic.body_model import BODY_VERTICES, PosedBody
 from sapiens2.data.synthetic.camera import Camera, look_at
 from sapiens2.data.synthetic.rotations import about
 from sapiens2.types import SizeHW
@@ -57,13 +57,13 @@ def frame_people(
     own = FRAMINGS[framing]
     place = anatomy().place
     chosen = np.flatnonzero((place[:, 2] >= own.low) & (place[:, 2] <= own.high))
-    chosen = chosen[chosen < 13380][::7]
+    chosen = chosen[chosen < BODY_VERTICES][::7]
     if framing in ("bust", "face"):
         chosen = chosen[anatomy().arm[chosen] < 1.0]
     points = (
         np.concatenate([body.vertices[chosen] for body in bodies])
         if bodies
-        else place[:13380:7] + np.array([0, 0, 0.85])
+        else place[:BODY_VERTICES:7] + np.array([0, 0, 0.85])
     )
     points = points.astype(np.float64)
     low, high = points.min(axis=0), points.max(axis=0)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.synthetic.anatomy import anatomy, part
-from sapiens2.data.synthetic.body_model import PosedBody, body_model
+from sapiens2.data.synthetic.body_model import BODY_VERTICES, PosedBody, body_model
 from sapiens2.data.synthetic.layers import Layer
 from sapiens2.data.synthetic.materials import MaterialTable, fabric, fabric_color, plain
 from sapiens2.data.synthetic.rasteriser import vertex_normals
@@ -61,7 +61,7 @@ def _head_size(posed: PosedBody) -> tuple[Points, Points]:
     """Corners of the box around the person's own head above the eyes, in the rest pose."""
     body = anatomy()
     chosen = (body.place[:, 2] > 0.775) & (body.head > 0.9)
-    chosen[13380:] = False
+    chosen[BODY_VERTICES:] = False
     own = posed.rest[chosen].astype(np.float64)
     return own.min(axis=0), own.max(axis=0)
 

@@ -24,6 +24,9 @@ __all__ = ["Person", "dress_person", "pose_person"]
 
 Floats = NDArray[np.float32]
 
+LASHES_PER_METRE, LASH_GAPS = 1500, -0.3
+"""Lashes are strands of the helper mesh; the lower the second number, the fewer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Person:
@@ -130,8 +133,13 @@ def _mouth(body: Anatomy, posed: PosedBody, materials: MaterialTable) -> list[La
         Layer(posed.vertices, body.triangles["helper-lower-teeth"], teeth, part("Lower_Teeth"), place, two_sided=True),
         Layer(posed.vertices, body.triangles["helper-tongue"], tongue, part("Tongue"), place),
     ]
+    hairs = {
+        "cut": np.full(len(place), LASH_GAPS, np.float32),
+        "fray": np.ones(len(place), np.float32),
+        "strand": place[:, 0] * LASHES_PER_METRE,
+    }
     for side in "lr":
         for lid in (1, 2):
             triangles = body.triangles[f"helper-{side}-eyelashes-{lid}"]
-            layers.append(Layer(posed.vertices, triangles, lashes, part("Face_Neck"), place, two_sided=True))
+            layers.append(Layer(posed.vertices, triangles, lashes, part("Face_Neck"), place, two_sided=True, **hairs))
     return layers

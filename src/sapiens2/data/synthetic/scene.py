@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.synthetic.backdrop import sample_backdrop
-from sapiens2.data.synthetic.body_model import PosedBody
+from sapiens2.data.synthetic.body_model import BODY_VERTICES, PosedBody
 from sapiens2.data.synthetic.camera import Camera
 from sapiens2.data.synthetic.framing import FRAMINGS, frame_people
 from sapiens2.data.synthetic.layers import Layer, join_layers, join_surfaces
@@ -155,7 +155,7 @@ def _body(seed: int, number: int, people: int, moment: Moment | None) -> tuple[F
 def _standing_at(posed: PosedBody, place: Vector) -> PosedBody:
     """Move a body: its middle over ``place``, its lowest point on the floor."""
     middle = posed.heads[0]
-    lowest = posed.vertices[:13380, 2].min()
+    lowest = posed.vertices[:BODY_VERTICES, 2].min()
     shift = (place - [middle[0], middle[1], lowest - 0.012]).astype(np.float32)
     return PosedBody(
         posed.rest,

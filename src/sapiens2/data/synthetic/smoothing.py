@@ -16,9 +16,7 @@ def smoothed(points: NDArray[np.float32], neighbours: NDArray[np.int32], rounds:
     one, other = array(points.copy(), wp.vec3), zeros(len(points), wp.vec3)
     count = int(np.flatnonzero(neighbours[:, 0] >= 0)[-1]) + 1  # helpers come last, and stay where they are
     table = array(neighbours, int)
-    for _ in range(rounds // 2):
-        launch(average_neighbours, count, one, table, other)
-        launch(average_neighbours, count, other, table, one)
+    launch(average_neighbours, 1, one, other, table, count, rounds // 2)
     result: NDArray[np.float32] = to_numpy(one)
     return result
 

@@ -41,7 +41,7 @@ class Garment:
     flare: float = 0.0
     wrinkle: float = 0.002
     sleeve: float = 2.0
-    legs: float = 1.95
+    legs: float = 1.9
     collar: float = 0.0
     scoop: float = 0.0
     waist: float = 0.12
@@ -106,7 +106,7 @@ def sample_outfit(rng: np.random.Generator, gender: float) -> Outfit:
         upper = replace(upper, hem=0.03, thickness=0.006, flare=0.0)
         lower = Garment("skirt", waist=0.16, hem=hem, flare=float(rng.uniform(0, 0.12)), thickness=0.004)
     if dress or skirt:
-        garments.append(Garment("lower", waist=0.1, legs=float(rng.choice([0.25, 1.95])), thickness=0.002, fill=0.3))
+        garments.append(Garment("lower", waist=0.1, legs=float(rng.choice([0.25, 1.9])), thickness=0.002, fill=0.3))
     garments += _feet(rng)
     tucked = not dress and rng.uniform() < 0.3
     if tucked:
@@ -156,7 +156,7 @@ def _trousers(rng: np.random.Generator) -> Garment:
     return Garment(
         "lower",
         waist=float(rng.uniform(0.06, 0.17)),
-        legs=float(rng.uniform(0.35, 1.05) if short else rng.choice([rng.uniform(1.3, 1.8), rng.uniform(1.85, 2.0)])),
+        legs=float(rng.uniform(0.35, 1.05) if short else rng.choice([rng.uniform(1.3, 1.8), rng.uniform(1.84, 1.94)])),
         thickness=0.004 + 0.016 * loose,
         fill=0.3 + 0.5 * loose,
         flare=0.03 * loose,

@@ -27,23 +27,37 @@ def skin_vertices(
     posed[vertex] = place
 
 
-@wp.kernel
-def average_neighbours(
-    points: wp.array(dtype=wp.vec3), neighbours: wp.array2d(dtype=int), moved: wp.array(dtype=wp.vec3)
+@wp.func
+def average_once(
+    points: wp.array(dtype=wp.vec3), neighbours: wp.array2d(dtype=int), count: int, moved: wp.array(dtype=wp.vec3)
 ):
     """The mean of the adjoining vertices."""
-    vertex = wp.tid()
-    total = wp.vec3(0.0, 0.0, 0.0)
-    count = wp.float32(0.0)
-    for slot in range(neighbours.shape[1]):
-        other = neighbours[vertex, slot]
-        if other >= 0:
-            total += points[other]
-            count += 1.0
-    if count > 0.0:
-        moved[vertex] = total / count
-    else:
-        moved[vertex] = points[vertex]
+    for vertex in range(count):
+        total = wp.vec3(0.0, 0.0, 0.0)
+        found = wp.float32(0.0)
+        for slot in range(neighbours.shape[1]):
+            other = neighbours[vertex, slot]
+            if other >= 0:
+                total += points[other]
+                found += 1.0
+        if found > 0.0:
+            moved[vertex] = total / found
+        else:
+            moved[vertex] = points[vertex]
+
+
+@wp.kernel
+def average_neighbours(
+    points: wp.array(dtype=wp.vec3),
+    spare: wp.array(dtype=wp.vec3),
+    neighbours: wp.array2d(dtype=int),
+    count: int,
+    rounds: int,
+):
+    """The mean of the adjoining vertices twice per round, on one thread; a launch for each costs more than the sums."""
+    for _ in range(rounds):
+        average_once(points, neighbours, count, spare)
+        average_once(spare, neighbours, count, points)
 
 
 @wp.kernel
