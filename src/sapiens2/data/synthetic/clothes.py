@@ -24,7 +24,7 @@ Ints = NDArray[np.int32]
 OVERLAP = 0.012
 """How far cloth hides what is under it, short of its border: nothing pokes through, and no gap is seen."""
 
-SMOOTHING_ROUNDS = 16
+SMOOTHING_ROUNDS = 24
 SOLE = 0.014
 
 

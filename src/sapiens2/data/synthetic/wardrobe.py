@@ -137,7 +137,7 @@ def _top(rng: np.random.Generator) -> Garment:
             thickness=0.004,
         )
     loose = float(rng.uniform(0, 1))
-    own = Garment("upper", collar=collar, scoop=scoop, hem=hem, fill=0.4 + 0.6 * loose)
+    own = Garment("upper", collar=collar, scoop=scoop, hem=hem, fill=0.6 + 0.4 * loose)
     if kind == 1:  # short sleeves
         own = replace(own, sleeve=float(rng.uniform(0.3, 0.85)), flare=0.025 * loose)
     elif kind == 2:  # long or three-quarter sleeves
@@ -157,8 +157,8 @@ def _trousers(rng: np.random.Generator) -> Garment:
         "lower",
         waist=float(rng.uniform(0.06, 0.17)),
         legs=float(rng.uniform(0.35, 1.05) if short else rng.choice([rng.uniform(1.3, 1.8), rng.uniform(1.84, 1.94)])),
-        thickness=0.004 + 0.016 * loose,
-        fill=0.3 + 0.5 * loose,
+        thickness=0.005 + 0.016 * loose,
+        fill=0.65 + 0.35 * loose,
         flare=0.03 * loose,
         wrinkle=0.001 + 0.007 * loose,
     )
