@@ -53,11 +53,13 @@ def wall(material: int, distance: float, turn: float, reach: float) -> Layer:
     return _thing(points @ about((0.0, 0.0, 1.0), turn).T, _grid(17, 17), material, points * COARSE)
 
 
-def clutter(rng: np.random.Generator, materials: MaterialTable, distance: tuple[float, float]) -> list[Layer]:
+def clutter(
+    rng: np.random.Generator, materials: MaterialTable, distance: tuple[float, float], fewest: int = 0
+) -> list[Layer]:
     """Up to nine things behind the people, some of them as large as people."""
     return [
         _something(rng, materials, np.array([rng.uniform(-3, 3), rng.uniform(*distance)]), rng.uniform(0.08, 0.55))
-        for _ in range(int(rng.integers(0, 10)))
+        for _ in range(int(rng.integers(fewest, 10)))
     ]
 
 

@@ -177,7 +177,7 @@ def _surroundings(
     if rng.uniform() < WALL:
         layers.append(wall(materials.add(fabric(rng)), float(rng.uniform(0.9, 4.5)), float(rng.normal(0, 14)), 8.0))
     if rng.uniform() < CLUTTER or not persons:
-        layers += clutter(rng, materials, (0.8, 4.0))
+        layers += clutter(rng, materials, (0.8, 4.0), fewest=0 if persons else 1)  # a scene has something in it
     for person in persons:
         height = person.posed.heads[0][2]
         if height < 0.75 and not still and rng.uniform() < 0.7:  # something to sit on

@@ -166,3 +166,12 @@ def test_render__bad_arguments__are_named(arguments: tuple, words: str) -> None:
 def test_render__unknown_framing__lists_them() -> None:
     with pytest.raises(InputError, match="one of full, knees"):
         render(0, (64, 48), 1, framing="head")
+
+
+@pytest.mark.parametrize("seed", [70010000200, *range(40)])
+def test_render__a_picture_without_people_is_made_for_every_seed(seed: int) -> None:
+    sample = render(seed, (16, 16), 0)  # one in ten had nothing in it at all, and was an error
+
+    assert sample.alpha.max() == 0
+    assert sample.parts.max() == 0
+    assert sample.keypoints.shape == (0, 308, 3)
