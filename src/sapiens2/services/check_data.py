@@ -12,7 +12,15 @@ import numpy as np
 
 from sapiens2.data.loaders.coco import CocoKeypoints
 from sapiens2.data.loaders.folders import FolderSamples, TruthSource
-from sapiens2.data.loaders.generated import FOLDER_NAMES, KEYPOINT_FILES, People, find_folder, sources_in
+from sapiens2.data.loaders.generated import (
+    FOLDER_NAMES,
+    KEYPOINT_FILES,
+    People,
+    coco_files_in,
+    find_folder,
+    pictures_of,
+    sources_in,
+)
 from sapiens2.data.sample import IGNORE_LABEL
 from sapiens2.errors import InputError
 from sapiens2.types import PathLike
@@ -114,7 +122,7 @@ def _sources(folder: Path, faults: list[str]) -> dict[str, list[TruthSource]]:
 
 
 def _coco_files(folder: Path) -> list[Path]:
-    files = [file for pattern in KEYPOINT_FILES for file in sorted(folder.glob(pattern))]
+    files = coco_files_in(folder)
     # With one file beside `images` the folders are read together; if that failed, the fault has been noted.
     return [] if len(files) == 1 and find_folder(folder, "images") else files
 
@@ -169,7 +177,7 @@ def _check_coco(
     on_read: Callable[[int, int], None] | None,
 ) -> None:
     try:
-        samples = CocoKeypoints(_images_of(folder, file), file, per_person=False, strict=False)
+        samples = CocoKeypoints(pictures_of(folder, file), file, per_person=False, strict=False)
     except InputError as error:
         faults.append(str(error))
         return
@@ -184,12 +192,6 @@ def _check_coco(
             _count({"image": sample.image, "keypoints": sample.keypoints}, counts)
         if on_read is not None:
             on_read(index + 1, len(samples))
-
-
-def _images_of(folder: Path, file: Path) -> Path:
-    """Folder of a file's pictures: one that its name names, as COCO has it, else ``images``, else the root."""
-    named = [own for own in sorted(folder.iterdir()) if own.is_dir() and own.name in file.stem]
-    return named[0] if named else find_folder(folder, "images") or folder
 
 
 def _coco_notes(samples: CocoKeypoints) -> list[str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sapiens2 import __version__
 from sapiens2.assets import keypoint_table, part_table
-from sapiens2.data.synthetic import MAX_PEOPLE, SyntheticSample, render, render_frame
+from sapiens2.data.synthetic import PictureSeries, SyntheticSample, render, render_frame
 from sapiens2.errors import InputError
 from sapiens2.io import (
     PosedImage,
@@ -33,12 +33,10 @@ from sapiens2.types import PathLike, SizeHW
 __all__ = ["SynthesisReport", "SynthesisRequest", "synthesise"]
 
 FOLDERS = ("images", "parts", "normals", "depth", "alpha", "foreground", "albedo", "people")
-SEEDS_PER_RUN = 10_000_000
-"""Pictures of a run have neighbouring seeds; runs with other seeds share none."""
 
 
 @dataclass(frozen=True)
-class SynthesisRequest:
+class SynthesisRequest(PictureSeries):
     """What to make.
 
     Attributes:
@@ -52,30 +50,18 @@ class SynthesisRequest:
         InputError: A number is out of range.
     """
 
-    count: int
-    size_hw: SizeHW
-    people: tuple[int, int] = (1, 1)
-    seed: int = 0
     frames: int = 0
 
     def __post_init__(self) -> None:
-        low, high = self.people
-        if not 0 <= low <= high <= MAX_PEOPLE:
-            raise InputError(f"people must be a range within 0 to {MAX_PEOPLE}, got {low}-{high}")
-        if not 0 < self.count <= SEEDS_PER_RUN:
-            raise InputError(f"count must be 1 to {SEEDS_PER_RUN}, got {self.count}")
-        if min(self.size_hw) < 16:
-            raise InputError(f"size_hw must be at least 16 pixels each way, got {self.size_hw}")
-        if self.seed < 0 or self.frames < 0:
-            raise InputError(f"seed and frames must be 0 or more, got {self.seed} and {self.frames}")
+        super().__post_init__()
+        if self.frames < 0:
+            raise InputError(f"frames must be 0 or more, got {self.frames}")
 
     def pictures(self) -> list[Picture]:
         """Every picture, in order."""
         pictures = []
         for index in range(self.count):
-            seed = self.seed * SEEDS_PER_RUN + index
-            low, high = self.people
-            people = int(np.random.default_rng([seed, 99]).integers(low, high + 1))
+            seed, people = self.picture(index)
             if self.frames:
                 pictures += [
                     Picture(f"{index:06d}_{frame:04d}", seed, people, frame, self.frames)

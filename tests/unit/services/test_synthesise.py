@@ -96,7 +96,7 @@ def test_synthesise__clip__people_move_and_keep_their_ids(tmp_path: Path) -> Non
         ((0, (64, 48)), "count must be 1"),
         ((1, (4, 48)), "at least 16 pixels"),
         ((1, (64, 48), (2, 1)), "range within 0 to 6, got 2-1"),
-        ((1, (64, 48), (1, 1), -1), "seed and frames"),
+        ((1, (64, 48), (1, 1), -1), "seed must be 0 or more"),
     ],
 )
 def test_synthesis_request__bad_numbers__are_named(arguments: tuple, words: str) -> None:

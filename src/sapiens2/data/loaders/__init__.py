@@ -10,6 +10,7 @@ from sapiens2.data.loaders.generated import GeneratedFolder
 from sapiens2.data.loaders.mattes import MatteFolder, Mattes, Trimaps
 from sapiens2.data.loaders.normals import ExcludedParts, Masks, NormalFolder, Normals
 from sapiens2.data.loaders.rows import HubRows
+from sapiens2.data.loaders.synthetic import SyntheticPeople
 
 __all__ = [
     "COCO_NAMES",
@@ -33,6 +34,7 @@ __all__ = [
     "NormalFolder",
     "Normals",
     "PosedPerson",
+    "SyntheticPeople",
     "Trimaps",
     "TruthSource",
     "list_files",

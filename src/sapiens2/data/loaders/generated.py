@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sapiens2.assets import part_table
 from sapiens2.data.loaders.albedo import Albedos
 from sapiens2.data.loaders.class_maps import ClassMaps, read_class_list
 from sapiens2.data.loaders.coco import CocoKeypoints
@@ -19,7 +20,16 @@ from sapiens2.data.loaders.normals import Masks, Normals
 from sapiens2.errors import InputError
 from sapiens2.types import PathLike
 
-__all__ = ["FOLDER_NAMES", "KEYPOINT_FILES", "GeneratedFolder", "People", "find_folder", "sources_in"]
+__all__ = [
+    "FOLDER_NAMES",
+    "KEYPOINT_FILES",
+    "GeneratedFolder",
+    "People",
+    "coco_files_in",
+    "find_folder",
+    "pictures_of",
+    "sources_in",
+]
 
 FOLDER_NAMES: dict[str, tuple[str, ...]] = {
     "images": ("images", "image", "rgb"),
@@ -84,6 +94,11 @@ class GeneratedFolder(FolderSamples):
         truths: Kinds to read; None for all that are there. Reading fewer is quicker.
         strict: As for :class:`~sapiens2.data.loaders.folders.FolderSamples`.
 
+    Attributes:
+        kinds: Kinds that are read.
+        class_names: Classes of ``parts`` in order; those of the published models where there are none.
+        keypoint_names: Names of the keypoints in order, or None where there are none.
+
     Raises:
         InputError: As for the base class, or a kind is asked for that is not there.
     """
@@ -96,6 +111,10 @@ class GeneratedFolder(FolderSamples):
         if missing := sorted(set(truths or ()) - set(found)):
             raise InputError(f"There are no {', '.join(missing)} in {root}; it has {', '.join(found) or 'no truth'}.")
         super().__init__(images, [source for sources in found.values() for source in sources], strict=strict)
+        self.kinds = tuple(found)
+        self.class_names = _class_names(Path(root)) or part_table().names
+        people = [source.coco.keypoint_names for source in self.sources if isinstance(source, People)]
+        self.keypoint_names: tuple[str, ...] | None = people[0] if people else None
 
 
 def find_folder(root: PathLike, kind: str) -> Path | None:
@@ -152,10 +171,21 @@ def sources_in(
     if folder := place("masks"):
         found["masks"] = [Masks(folder)]
     images = find_folder(root, "images")
-    files = [path for pattern in KEYPOINT_FILES for path in sorted(Path(root).glob(pattern))]
+    files = coco_files_in(root)
     if "keypoints" in wanted and images is not None and len(files) == 1:
         found["keypoints"] = [People(files[0], images, strict)]
     return found
+
+
+def coco_files_in(root: PathLike) -> list[Path]:
+    """COCO files below a root, where :data:`KEYPOINT_FILES` says."""
+    return [path for pattern in KEYPOINT_FILES for path in sorted(Path(root).glob(pattern))]
+
+
+def pictures_of(root: PathLike, annotations: Path) -> Path:
+    """Folder of a COCO file's pictures: one that its name names, as COCO has it, else ``images``, else the root."""
+    named = [own for own in sorted(Path(root).iterdir()) if own.is_dir() and own.name in annotations.stem]
+    return named[0] if named else find_folder(root, "images") or Path(root)
 
 
 def _class_names(root: Path) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 Making them needs the extra ``synth``; importing this package does not.
 """
 
+from sapiens2.data.synthetic.series import PictureSeries
 from sapiens2.data.synthetic.synthetic_sample import (
     FRAMING_NAMES,
     MAX_PEOPLE,
@@ -11,4 +12,4 @@ from sapiens2.data.synthetic.synthetic_sample import (
     render_frame,
 )
 
-__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render", "render_frame"]
+__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "PictureSeries", "SyntheticSample", "render", "render_frame"]

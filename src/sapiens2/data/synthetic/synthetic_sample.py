@@ -62,11 +62,12 @@ class SyntheticSample:
     framing: str
 
     def sample(self) -> Sample:
-        """The same as loaders give it."""
+        """The same as loaders give it: people of whom the picture shows nothing are none in it."""
+        shown = (self.boxes_xywh[:, 2:] > 0).all(axis=1) & (self.keypoints[..., 2] > 0).any(axis=1)
         return Sample(
             image=self.image,
-            keypoints=self.keypoints,
-            boxes_xywh=self.boxes_xywh,
+            keypoints=self.keypoints[shown],
+            boxes_xywh=self.boxes_xywh[shown],
             parts=self.parts,
             normals=self.normals,
             pointmap=self.pointmap,
@@ -74,7 +75,6 @@ class SyntheticSample:
             alpha=self.alpha,
             foreground=self.foreground,
             albedo=self.albedo,
-            mask=self.parts > 0,
             name=f"synthetic-{self.seed}",
         )
 
