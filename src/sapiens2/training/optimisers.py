@@ -124,7 +124,7 @@ class MuonWithAdamW(Optimizer):
         self.param_groups = [group for part in self.parts for group in part.param_groups]
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step of each."""
         loss = None
         if closure is not None:
