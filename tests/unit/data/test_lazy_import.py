@@ -32,5 +32,5 @@ def test_exports__each_is_that_of_its_module(name: str) -> None:
 
 
 def test_exports__unknown_name__is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'sapiens2.data' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=r"module 'sapiens2\.data' has no attribute 'nothing'"):
         sapiens2.data.nothing  # noqa: B018
