@@ -87,7 +87,7 @@ def collect(
     batch_size: int = 8,
     on_sample: OnSample | None = None,
 ) -> list[Metric]:
-    """As :func:`measure`, for some of the samples; the metrics themselves, so that several processes can merge theirs."""
+    """The metrics behind :func:`measure`, of some of the samples, so that several processes can merge theirs."""
     predictor = TaskModel(task, model, processor, "")
     metrics = task_metrics(task, label_names(task, model))
     with evaluating(model), torch.inference_mode():
