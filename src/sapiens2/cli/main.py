@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 
 from sapiens2 import __version__
-from sapiens2.cli import convert, data, demo, init, models, predict, synth
+from sapiens2.cli import convert, data, demo, evaluate, init, models, predict, synth, train
 from sapiens2.cli.console import ExitCode, UsageError, say
 from sapiens2.errors import Sapiens2Error
 
 __all__ = ["build_parser", "main"]
 
-COMMANDS = (predict, demo, models, init, convert, data, synth)
+COMMANDS = (predict, demo, models, init, convert, data, synth, train, evaluate)
 
 DESCRIPTION = """\
 Pose, body parts, surface normals, pointmaps, matting and albedo of people in pictures, with Sapiens2 models.

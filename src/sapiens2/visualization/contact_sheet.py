@@ -18,24 +18,29 @@ PAPER, INK = (250, 250, 250), (32, 32, 36)
 MAX_COLUMNS = 4
 
 
-def draw_contact_sheet(panels: Sequence[tuple[str, NDArray[np.uint8]]], *, panel_side: int = 640) -> NDArray[np.uint8]:
+def draw_contact_sheet(
+    panels: Sequence[tuple[str, NDArray[np.uint8]]], *, panel_side: int = 640, columns: int | None = None
+) -> NDArray[np.uint8]:
     """Lay captioned pictures out in rows.
 
     Args:
         panels: (caption, picture ``(H, W, 3)`` uint8). Pictures may differ in size; each is made smaller, never larger,
             until it fits its cell.
         panel_side: Longest side of a cell, in pixels.
+        columns: Pictures in a row; left out, what brings the sheet closest to 3:2.
 
     Returns:
         ``(H', W', 3)`` uint8.
 
     Raises:
-        InputError: No pictures, or not pictures.
+        InputError: No pictures, or not pictures, or no columns.
     """
     from PIL import Image, ImageDraw
 
     if not panels:
         raise InputError("a contact sheet needs at least one picture")
+    if columns is not None and columns < 1:
+        raise InputError(f"columns must be at least 1, got {columns}")
     images = [Image.fromarray(checked_image(picture, caption)) for caption, picture in panels]
     for image in images:
         image.thumbnail((panel_side, panel_side), Image.Resampling.LANCZOS)
@@ -44,7 +49,7 @@ def draw_contact_sheet(panels: Sequence[tuple[str, NDArray[np.uint8]]], *, panel
     cell_width = max(*(image.width for image in images), *(text_width(caption, letters) for caption in captions))
     cell_height = max(image.height for image in images)
     gap, band = max(4, letters // 2), round(1.8 * letters)
-    columns = _columns(len(images), cell_width + gap, cell_height + band + gap)
+    columns = columns or _columns(len(images), cell_width + gap, cell_height + band + gap)
     rows = -(-len(images) // columns)
     size = (columns * (cell_width + gap) + gap, rows * (cell_height + band + gap) + gap)
     sheet = Image.new("RGB", size, PAPER)
