@@ -49,6 +49,7 @@ _HOMES = {
         "Prediction",
         "SegmentationResult",
     ),
+    "sapiens2.services.evaluate": ("EvaluationReport", "evaluate"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -99,6 +100,10 @@ if TYPE_CHECKING:
         PoseResult as PoseResult,
         Prediction as Prediction,
         SegmentationResult as SegmentationResult,
+    )
+    from sapiens2.services.evaluate import (
+        EvaluationReport as EvaluationReport,
+        evaluate as evaluate,
     )
 
 
