@@ -82,12 +82,12 @@ def write_data(root: Path, *, classes: tuple[str, ...] = CLASSES, keypoints: tup
     return root
 
 
-def write_recipe(path: Path, model: Path, data: Path, task: Task, **sections: Any) -> Path:
+def write_recipe(path: Path, checkpoint: Path, folder: Path, task: Task, /, **sections: Any) -> Path:
     """A recipe of a few steps on the CPU."""
     recipe: dict[str, Any] = {
         "task": task,
-        "model": {"from": str(model)},
-        "data": {"train": source(data, task), "eval": source(data, task)},
+        "model": {"from": str(checkpoint)},
+        "data": {"train": source(folder, task), "eval": source(folder, task)},
         "optimizer": {"lr": 2e-3, "layer_decay": 0.9},
         "training": {"steps": 4, "batch_size": 2, "device": "cpu"},
         "log": {"every": 1, "save_every": 2, "pictures": 2, "tensorboard": False},

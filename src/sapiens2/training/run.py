@@ -119,7 +119,7 @@ class _Parts:
         objective = objective_of(recipe.task, recipe.loss, start.model.config)
         freeze(start.model, recipe.freeze)
         if recipe.training.gradient_checkpointing:
-            start.model.gradient_checkpointing_enable({"use_reentrant": False})
+            start.model.activation_checkpointing_enable({"use_reentrant": False})
         trained = start.model if recipe.lora is None else add_lora(start.model, recipe.lora, seed=recipe.training.seed)
         return cls(start, trained, samples, evaluation, objective)
 

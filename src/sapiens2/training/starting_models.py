@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +141,8 @@ def add_lora(model: Sapiens2PreTrainedModel, section: LoraSection, *, seed: int 
         target_modules=rf"model\.model\.layer\.\d+\..*\.({'|'.join(section.targets)})",
         modules_to_save=heads,
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`is_gradient_checkpointing`", FutureWarning)  # peft asks by the old name
         torch.manual_seed(seed)
         return peft.get_peft_model(model, settings)
 

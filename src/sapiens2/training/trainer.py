@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from sapiens2.losses import LossTerms
 from sapiens2.training.averaging import WeightAverage
@@ -22,7 +22,7 @@ from sapiens2.training.objectives import Objective
 from sapiens2.training.optimisers import build_optimizer
 from sapiens2.training.recipe import Recipe
 from sapiens2.training.schedules import learning_rate_schedule
-from sapiens2.training.training_data import INDEX, TrainingSamples, collate
+from sapiens2.training.training_data import INDEX, SampleOrder, TrainingSamples, collate
 
 __all__ = ["RecipeTrainer", "last_checkpoint", "training_arguments"]
 
@@ -73,6 +73,20 @@ def last_checkpoint(folder: Path) -> Path | None:
     return max(found, key=_step_of, default=None)
 
 
+class _DataEpoch(TrainerCallback):
+    """Tells the data its epoch.
+
+    accelerate does, too, but not in the epoch that a training is resumed in: its loaders that skip batches do not pass
+    the epoch on, so augmentations would be drawn for epoch 0, and with several processes the order, too.
+    """
+
+    def __init__(self, samples: TrainingSamples) -> None:
+        self.samples = samples
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.samples.set_epoch(int(state.epoch or 0))
+
+
 class RecipeTrainer(Trainer):
     """Trains a model as a recipe says.
 
@@ -100,7 +114,11 @@ class RecipeTrainer(Trainer):
         self.optimizer: Any
         self.lr_scheduler: Any
         super().__init__(
-            model=model, args=arguments, train_dataset=samples, data_collator=collate, callbacks=list(callbacks)
+            model=model,
+            args=arguments,
+            train_dataset=samples,
+            data_collator=collate,
+            callbacks=[_DataEpoch(samples), *callbacks],
         )
         self.recipe, self.samples, self.objective, self.average = recipe, samples, objective, average
         self.model_accepts_loss_kwargs = False  # the losses are means, of models inside a wrapper, too
@@ -180,6 +198,9 @@ class RecipeTrainer(Trainer):
         """Take the weights of a checkpoint after which nothing is left to train."""
         self._load_from_checkpoint(str(checkpoint))
         self.state.global_step = _step_of(checkpoint)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> SampleOrder:
+        return SampleOrder(self.samples, self.recipe.training.seed)
 
     def _checkpoint_folder(self) -> Path:
         return Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Sampler
 
 from sapiens2.data import AugmentedSamples, SampleSource, Targets, collate_targets
 from sapiens2.data.augment import Acceptance, Compose, Recipe as AugmentationRecipe, SelectPerson, training_recipe
@@ -20,7 +21,16 @@ from sapiens2.processing import Sapiens2ImageProcessor
 from sapiens2.training.recipe import AugmentationSection, DataSection, ModelSection, Recipe
 from sapiens2.types import SizeHW, Task
 
-__all__ = ["INDEX", "Batch", "TrainingSamples", "chosen_labels", "collate", "open_data", "training_samples"]
+__all__ = [
+    "INDEX",
+    "Batch",
+    "SampleOrder",
+    "TrainingSamples",
+    "chosen_labels",
+    "collate",
+    "open_data",
+    "training_samples",
+]
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -93,6 +103,25 @@ class TrainingSamples(Dataset[Batch]):
         except (InputError, OSError):
             name = ""
         return f"{index} ({name})" if name else str(index)
+
+
+class SampleOrder(Sampler[int]):
+    """All samples in an order that depends on the seed and the epoch of the data alone.
+
+    Args:
+        samples: The samples; their epoch is looked up when an order begins.
+        seed: The seed.
+    """
+
+    def __init__(self, samples: TrainingSamples, seed: int) -> None:
+        self.samples, self.seed = samples, seed
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __iter__(self) -> Iterator[int]:
+        rng = np.random.default_rng([self.seed, self.samples.augmented.epoch])
+        return iter(rng.permutation(len(self.samples)).tolist())
 
 
 def training_samples(
