@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sapiens2._optional import require
 from sapiens2.data.datasets import SampleSource
 from sapiens2.data.loaders import (
     AlbedoFolder,
@@ -20,6 +20,7 @@ from sapiens2.data.loaders import (
     NormalFolder,
     SyntheticPeople,
 )
+from sapiens2.errors import MissingDependencyError
 from sapiens2.types import TASKS, Task
 
 __all__ = ["COMMON_KEYS", "KINDS", "SourceKind", "SpecKey"]
@@ -142,7 +143,12 @@ def _path(*, required: bool = False) -> SpecKey:
 
 
 def _hub_rows(dataset: str, columns: Mapping[str, str], split: str, name: str | None = None, **options: Any) -> HubRows:
-    datasets = require("datasets", extra="train")
+    try:
+        datasets = importlib.import_module("datasets")
+    except ModuleNotFoundError as error:  # no extra brings it: nothing else here needs it
+        raise MissingDependencyError(
+            "the library datasets is not installed, and data of kind hub need it: pip install datasets"
+        ) from error
     return HubRows(datasets.load_dataset(dataset, name, split=split), columns, **options)
 
 

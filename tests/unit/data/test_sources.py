@@ -21,7 +21,7 @@ from sapiens2.data.loaders import (
     SyntheticPeople,
 )
 from sapiens2.data.sources import SampleRange, open_samples, read_sample_spec
-from sapiens2.errors import ConfigurationError, InputError
+from sapiens2.errors import ConfigurationError, InputError, MissingDependencyError
 from sapiens2.types import TASKS
 
 
@@ -118,6 +118,12 @@ def test_open_samples__hub__reads_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(samples[0].parts, made.parts())
     with pytest.raises(ConfigurationError, match="no truth for pose; it has that of seg"):
         open_samples(spec, task="pose")
+
+
+def test_open_samples__hub_without_the_library__says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingDependencyError, match="data of kind hub need it: pip install datasets"):
+        open_samples({"kind": "hub", "dataset": "a/b", "split": "train", "columns": {"image": "picture"}})
 
 
 def test_open_samples__subset_and_limit__leave_the_others_out(folder: Path) -> None:

@@ -190,11 +190,20 @@ def _task_page(report: TaskReport) -> list[str]:
 
 def _table(rows: list[tuple[str, Figure]]) -> list[str]:
     header = ["| figure | value | baseline | better than the baseline |", "|---|---:|---:|---|"]
-    verdicts = {True: "yes", False: "no", None: ""}
     return header + [
-        f"| {label} | {_number(own.value)} | {_number(own.baseline)} | {verdicts[own.beats_baseline]} |"
-        for label, own in rows
+        f"| {label} | {_number(own.value)} | {_number(own.baseline)} | {_verdict(own)} |" for label, own in rows
     ]
+
+
+def _verdict(figure: Figure) -> str:
+    """Whether the baseline is beaten, and of errors by how much."""
+    if figure.beats_baseline is None:
+        return ""
+    if not figure.beats_baseline:
+        return "no"
+    if figure.better == "higher" or not figure.baseline:
+        return "yes"
+    return f"yes, {100 * (1 - figure.value / figure.baseline):.0f} % lower"
 
 
 def _number(value: float | None) -> str:

@@ -70,7 +70,7 @@ def test_save__again__replaces_its_pictures_and_leaves_others(tmp_path: Path) ->
 
 def test_to_markdown__figures__stand_beside_their_baselines() -> None:
     page = EvaluationReport({"albedo": task_report()}, (), ABOUT, ("all of it",)).to_markdown()
-    assert "| MAE | 0.25 | 0.5 | yes |" in page
+    assert "| MAE | 0.25 | 0.5 | yes, 50 % lower |" in page
     assert "| PSNR, dB | infinite |  |  |" in page
     assert "| SSIM | not measured |  |  |" in page
     assert "| pixels | 123456 |  |  |" in page
