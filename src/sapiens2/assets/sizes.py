@@ -40,7 +40,7 @@ def trunk_fields(size: str) -> dict[str, Any]:
     if key not in sizes:
         raise ConfigurationError(f"size={size!r} is not known; choose one of {', '.join(sizes)}")
     fields = dict(sizes[key])
-    fields["intermediate_size"] = 4 * fields["hidden_size"]
+    fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
     return fields
 
 
@@ -61,7 +61,7 @@ def head_fields(task: Task, size: str) -> tuple[dict[str, Any], int]:
     fields: dict[str, Any] = {
         "use_pixel_shuffle": family["use_pixel_shuffle"],
         "upsample_out_channels": list(widths["upsample"]),
-        "upsample_kernel_sizes": [family["kernel"]] * len(widths["upsample"]),
+        "upsample_kernel_sizes": list(widths.get("kernels", [family["kernel"]] * len(widths["upsample"]))),
         "conv_out_channels": list(widths["conv"]),
         "conv_kernel_sizes": [family["conv_kernel"]] * len(widths["conv"]),
     }

@@ -1,0 +1,274 @@
+"""Stages of the training: ``python -m scripts.nano.train STAGE --work FOLDER``; a stage that was stopped goes on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from scripts.nano.batches import MEAN, STD, Augmentation, batch_indices, compose, make_batch, worsen
+from scripts.nano.measure import measure
+from scripts.nano.networks import TASK_WEIGHTS, SharedNetwork, TaskNetwork, task_loss, task_network_from_shared
+from scripts.nano.pool import Pool
+from torch import Tensor, nn
+
+from sapiens2.types import TASKS, Task
+
+__all__ = ["STAGES", "Stage", "run_stage"]
+
+HELD_OUT = 256
+"""Samples at the end of the pool that are never trained on."""
+
+LABELS = ("inside", "parts", "keypoints", "intrinsics", "scales")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How a stage is trained.
+
+    Attributes:
+        tasks: What is learnt; several share a trunk.
+        steps: Steps of both processes together.
+        batch: Pictures of a process in a step.
+        matrix_lr: Learning rate of Muon, for the matrices of the trunk.
+        lr: Learning rate of AdamW, for everything else.
+        warm_up: Steps until the full rate.
+        decay: Share of the steps, at the end, over which the rate falls to zero.
+        augmentation: How pictures are changed.
+        seed: Seed of weights, order and chance.
+    """
+
+    tasks: tuple[Task, ...]
+    steps: int
+    batch: int = 24
+    matrix_lr: float = 5e-3
+    lr: float = 2e-3
+    warm_up: int = 100
+    decay: float = 0.6
+    augmentation: Augmentation = Augmentation()
+    seed: int = 0
+
+
+def _task_stage(task: Task, steps: int, **augmentation: float) -> Stage:
+    return Stage(
+        (task,),
+        steps,
+        matrix_lr=1.5e-3,
+        lr=1.5e-3,
+        warm_up=30,
+        decay=0.9,
+        augmentation=Augmentation(**augmentation),
+        seed=1 + TASKS.index(task),
+    )
+
+
+STAGES: dict[str, Stage] = {
+    "shared": Stage(TASKS, 2000),
+    "pose": _task_stage("pose", 350, person_windows=0.95),
+    "seg": _task_stage("seg", 400, stretch=1.25, person_windows=0.4),
+    "normal": _task_stage("normal", 400, person_windows=0.4),
+    "pointmap": _task_stage("pointmap", 350, person_windows=0.4),
+    "matting": _task_stage("matting", 450, stretch=1.25, person_windows=0.4),
+    "albedo": _task_stage("albedo", 300, person_windows=0.4),
+}
+
+
+class Run:
+    """A stage in one of the processes: network, average of its weights, optimisers, step."""
+
+    def __init__(self, name: str, work: Path, rank: int) -> None:
+        self.name, self.stage, self.rank = name, STAGES[name], rank
+        self.folder = work / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(self.stage.seed)
+        self.network = self._network(work)
+        self.average = {key: value.clone() for key, value in self.network.state_dict().items()}
+        matrices = [
+            parameter
+            for key, parameter in self.network.named_parameters()
+            if parameter.ndim == 2 and ".layer." in key
+        ]
+        chosen = {id(parameter) for parameter in matrices}
+        rest = [parameter for parameter in self.network.parameters() if id(parameter) not in chosen]
+        self.optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.Muon(matrices, lr=self.stage.matrix_lr, weight_decay=0.02, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(
+                [
+                    {"params": [parameter for parameter in rest if parameter.ndim > 1], "weight_decay": 0.02},
+                    {"params": [parameter for parameter in rest if parameter.ndim <= 1], "weight_decay": 0.0},
+                ],
+                lr=self.stage.lr,
+                betas=(0.9, 0.98),
+            ),
+        ]
+        self.rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
+        self.step = 0
+        self._resume()
+
+    def _network(self, work: Path) -> SharedNetwork | TaskNetwork:
+        if self.name == "shared":
+            return SharedNetwork()
+        shared = torch.load(work / "shared" / "final.pt", weights_only=True)
+        return task_network_from_shared(self.stage.tasks[0], shared)
+
+    @property
+    def _state_path(self) -> Path:
+        return self.folder / "state.pt"
+
+    def _resume(self) -> None:
+        if not self._state_path.exists():
+            return
+        state = torch.load(self._state_path, weights_only=True)
+        self.network.load_state_dict(state["network"])
+        self.average = state["average"]
+        for optimizer, own in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(own)
+        self.step = state["step"]
+
+    def save(self) -> None:
+        """Write everything that going on needs, whole or not at all."""
+        state = {
+            "network": self.network.state_dict(),
+            "average": self.average,
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "step": self.step,
+        }
+        torch.save(state, self._state_path.with_suffix(".new"))
+        self._state_path.with_suffix(".new").replace(self._state_path)
+
+    def finish(self) -> None:
+        """Keep the averaged weights as the stage's result."""
+        prefix = "" if self.name == "shared" else "network."
+        torch.save({key.removeprefix(prefix): value for key, value in self.average.items()}, self.folder / "final.pt")
+        self._state_path.unlink(missing_ok=True)
+
+    def set_rates(self) -> float:
+        """Warm-up, full rate, linear fall to zero."""
+        stage = self.stage
+        left = (stage.steps - self.step) / max(stage.steps * stage.decay, 1)
+        factor = min(1.0, (self.step + 1) / stage.warm_up, left)
+        for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+        return factor
+
+    def update(self) -> float:
+        """Average the gradients of the processes, clip them, and step. Returns the norm."""
+        parameters = [parameter for parameter in self.network.parameters() if parameter.grad is not None]
+        flat = torch.cat([parameter.grad.flatten() for parameter in parameters])
+        if dist.is_initialized():
+            dist.all_reduce(flat)
+            flat /= dist.get_world_size()
+        norm = float(flat.norm())
+        if not np.isfinite(norm):
+            raise FloatingPointError(f"{self.name}: gradient is not finite at step {self.step}")
+        flat *= min(1.0, 2.0 / (norm + 1e-6))
+        for parameter, gradient in zip(
+            parameters, flat.split([parameter.numel() for parameter in parameters]), strict=True
+        ):
+            parameter.grad.copy_(gradient.view_as(parameter))
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        keep = min(0.997, (self.step + 1) / (self.step + 10))
+        for key, value in self.network.state_dict().items():
+            self.average[key].lerp_(value, 1 - keep)
+        return norm
+
+
+def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compiled: bool = True) -> None:
+    """Train a stage to its end, in this process."""
+    stage = STAGES[name]
+    pool = Pool(work / "pool")
+    indices = pool.finished()
+    training, held_out = indices[:-HELD_OUT], indices[-HELD_OUT:]
+    run = Run(name, work, rank)
+    loss_step, compose_step = _steps(run.network, stage, compiled)
+    log = (run.folder / "log.jsonl").open("a", buffering=1)
+    start, first = time.monotonic(), run.step
+    sums: list[list[float]] = []
+    while run.step < stage.steps:
+        rng = np.random.default_rng([stage.seed, run.step, rank])
+        chosen = batch_indices(training, stage.seed, run.step * processes + rank, stage.batch)
+        batch = make_batch(pool, chosen, rng, stage.augmentation)
+        factor = run.set_rates()
+        with torch.no_grad():
+            truth = compose_step(batch)
+        images = worsen(truth.pop("image"), rng, stage.augmentation.quality)
+        terms = loss_step((images - MEAN) / STD, {**{key: batch[key] for key in LABELS}, **truth})
+        weights = torch.tensor([TASK_WEIGHTS[task] if len(stage.tasks) > 1 else 1.0 for task in stage.tasks])
+        (terms * weights).sum().backward()
+        norm = run.update()
+        run.step += 1
+        sums.append([*terms.detach().tolist(), norm])
+        if rank == 0 and run.step % 20 == 0:
+            means = np.mean(sums, axis=0)
+            sums = []
+            speed = (run.step - first) * stage.batch * processes / (time.monotonic() - start)
+            entry: dict[str, Any] = {
+                "stage": name,
+                "step": run.step,
+                "losses": {task: round(float(value), 4) for task, value in zip(stage.tasks, means, strict=False)},
+                "gradient_norm": round(float(means[-1]), 3),
+                "rate": round(factor, 4),
+                "images_per_s": round(speed, 1),
+                "minutes_left": round((stage.steps - run.step) * stage.batch * processes / speed / 60, 1),
+            }
+            print(json.dumps(entry), file=log)
+        if rank == 0 and (run.step % 250 == 0 or run.step == stage.steps):
+            run.save()
+            figures = measure(run.network, run.average, stage.tasks, pool, held_out)
+            print(json.dumps({"stage": name, "step": run.step, "held_out": figures}), file=log)
+        if dist.is_initialized() and run.step % 250 == 0:
+            dist.barrier()
+    if rank == 0:
+        run.finish()
+
+
+def _steps(network: nn.Module, stage: Stage, compiled: bool) -> tuple[Any, Any]:
+    def losses(pixel_values: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            outputs = network(pixel_values)
+        return torch.stack([task_loss(task, outputs, batch) for task in stage.tasks])
+
+    return (torch.compile(losses), torch.compile(compose)) if compiled else (losses, compose)
+
+
+def _process(rank: int, name: str, work: Path, processes: int) -> None:
+    torch.set_num_threads(1)
+    if processes > 1:
+        meeting = (work / f"{name}.rendezvous").resolve().as_uri()
+        dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
+    run_stage(name, work, rank, processes)
+    if processes > 1:
+        dist.destroy_process_group()
+
+
+def _pending(names: list[str], work: Path) -> Iterator[str]:
+    for name in names:
+        if not (work / name / "final.pt").exists():
+            yield name
+
+
+def main() -> None:
+    """Run stages one after another."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stages", nargs="+", choices=[*STAGES, "all"])
+    parser.add_argument("--work", type=Path, required=True, help="folder of the pool and of what the stages leave")
+    parser.add_argument("--processes", type=int, default=2)
+    arguments = parser.parse_args()
+    names = list(STAGES) if "all" in arguments.stages else arguments.stages
+    for name in _pending(names, arguments.work):
+        (arguments.work / f"{name}.rendezvous").unlink(missing_ok=True)
+        torch.multiprocessing.spawn(_process, (name, arguments.work, arguments.processes), arguments.processes)
+
+
+if __name__ == "__main__":
+    main()
