@@ -150,6 +150,20 @@ def test_sample__passes_the_checks_of_loaders(sample: SyntheticSample) -> None:
     check_values(sample.sample())
 
 
+def test_sample__alpha_is_known_everywhere(one_person: SyntheticSample) -> None:
+    assert one_person.sample().mask is None
+
+
+def test_sample__people_of_whom_nothing_is_shown__are_none(three_people: SyntheticSample) -> None:
+    boxes, keypoints = three_people.boxes_xywh.copy(), three_people.keypoints.copy()
+    boxes[0, 2:] = 0
+    keypoints[1, :, 2] = 0
+    own = dataclasses.replace(three_people, boxes_xywh=boxes, keypoints=keypoints).sample()
+    assert np.array_equal(own.boxes_xywh, boxes[2:])
+    assert np.array_equal(own.keypoints, keypoints[2:])
+    check_values(own)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sapiens2.data.synthetic.series import SEEDS_PER_SERIES, PictureSeries
+from sapiens2.errors import InputError
+
+
+def test_picture__seeds_of_series__never_meet() -> None:
+    first, second = PictureSeries(SEEDS_PER_SERIES, (64, 48), seed=1), PictureSeries(1, (64, 48), seed=2)
+    assert first.picture(SEEDS_PER_SERIES - 1)[0] < second.picture(0)[0]
+    assert first.picture(0)[0] > PictureSeries(SEEDS_PER_SERIES, (64, 48)).picture(SEEDS_PER_SERIES - 1)[0]
+
+
+def test_picture__people__fill_the_range_whatever_the_count() -> None:
+    series = PictureSeries(60, (64, 48), (0, 3), seed=5)
+    people = [series.picture(index)[1] for index in range(60)]
+    assert set(people) == {0, 1, 2, 3}
+    longer = PictureSeries(90, (64, 48), (0, 3), seed=5)
+    assert [longer.picture(index)[1] for index in range(60)] == people
+
+
+def test_picture__golden() -> None:
+    """Folders that were made stay the same: synth goes on where it stopped."""
+    series = PictureSeries(4, (64, 48), (1, 3), seed=7)
+    assert [series.picture(index) for index in range(4)] == [
+        (70_000_000, 2),
+        (70_000_001, 1),
+        (70_000_002, 2),
+        (70_000_003, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((0, (64, 48)), "count must be 1 to 10000000, got 0"),
+        ((1, (8, 48)), "at least 16 pixels"),
+        ((1, (64, 48), (2, 1)), "people must be a range within 0 to 6, got 2-1"),
+        ((1, (64, 48), (1, 7)), "people must be a range within 0 to 6, got 1-7"),
+        ((1, (64, 48), (1, 1), -1), "seed must be 0 or more, got -1"),
+    ],
+)
+def test_series__numbers_out_of_range__are_named(arguments: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        PictureSeries(*arguments)
