@@ -201,7 +201,7 @@ def test_draw_contact_sheet__columns__are_as_asked_for() -> None:
     panels = [("a", np.zeros((50, 40, 3), np.uint8))] * 3
     row, column = draw_contact_sheet(panels, columns=3), draw_contact_sheet(panels, columns=1)
     assert row.shape[1] > 3 * 40
-    assert row.shape[0] < 2 * 50
+    assert row.shape[0] < column.shape[0] / 2
     assert column.shape[0] > 3 * 50
     with pytest.raises(InputError, match="columns must be at least 1, got 0"):
         draw_contact_sheet(panels, columns=0)
