@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
 from sapiens2 import __version__
 from sapiens2.assets.sizes import size_names
-from sapiens2.data import Sample, SampleRange, SampleSource, SampleSpec, open_samples
+from sapiens2.data import Sample, SampleRange, SampleSource, SampleSpec, open_samples, read_sample_spec
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.inference import Predictor, load
 from sapiens2.inference.sources import checkpoint_sources
@@ -257,7 +255,7 @@ def _about(model: Any, data: Any, predictor: Predictor, batch_size: int, flip_te
     dtypes = {str(own.dtype).removeprefix("torch.") for own in predictor.models.values()}
     return {
         "model": _described(model),
-        "data": _described(data),
+        "data": _described_data(data),
         "device": str(predictor.device),
         "dtype": ", ".join(sorted(dtypes)),
         "batch_size": batch_size,
@@ -280,10 +278,12 @@ def _described(value: Any) -> Any:
         return [_described(own) for own in value]
     if value is None or isinstance(value, bool | int | float):
         return value
-    return (
-        value.item()
-        if isinstance(value, np.generic)
-        else repr(value)
-        if isinstance(value, Predictor)
-        else type(value).__name__
-    )
+    return repr(value) if isinstance(value, Predictor) else type(value).__name__
+
+
+def _described_data(data: Any) -> Any:
+    """The description, and of a file that holds one also what it says."""
+    described = _described(data)
+    if isinstance(described, str) and described.lower().endswith((".yaml", ".yml")):
+        return {"file": described, **_described(read_sample_spec(described))}
+    return described

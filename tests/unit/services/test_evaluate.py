@@ -84,6 +84,14 @@ def test_evaluate__batches_and_limit__change_no_figure(seg: Predictor, folder: P
     assert evaluate(seg, folder, "seg", limit=99).about["samples"] == 3
 
 
+def test_evaluate__yaml_file__is_reported_with_what_it_says(seg: Predictor, folder: Path) -> None:
+    file = folder.parent / "data.yaml"
+    file.write_text("kind: generated\nroot: data\nsubset: [1, 2]\n")
+    report = evaluate(seg, file, "seg", worst=0)
+    assert report.about["data"] == {"file": str(file), "kind": "generated", "root": "data", "subset": [1, 2]}
+    assert [row["name"] for row in report.samples] == [str(folder / "images" / "b.left.png")]
+
+
 def test_evaluate__samples_in_memory_without_people__are_noted(nano_checkpoints: Path) -> None:
     class Nobody:
         def __len__(self) -> int:
