@@ -214,10 +214,8 @@ class RecipeTrainer(Trainer):
             super()._save_checkpoint(model, trial)  # writes the state last: a checkpoint that has one is whole
         except (OSError, SafetensorError, RuntimeError) as error:
             shutil.rmtree(folder, ignore_errors=True)
-            whole = last_checkpoint(folder.parent)
-            kept = f"{whole} is whole: go on from it with --resume" if whole else "there is no earlier checkpoint"
             reason = "the disk is full; free some space" if is_disk_full(error) else str(error)
-            raise TrainingError(f"{folder} cannot be written: {reason}. {kept}") from error
+            raise TrainingError(f"{folder} cannot be written: {reason}") from error
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
         norm = super()._get_grad_norm(model, grad_norm=grad_norm)
