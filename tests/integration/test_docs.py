@@ -56,6 +56,7 @@ def reader(tmp_path: Path, nano_checkpoints: Path, nano_trunk: Path, monkeypatch
         place.parent.mkdir(exist_ok=True)
         place.symlink_to(nano_trunk if entry.task == "pretrain" else nano_checkpoints / f"nano-{entry.task}")
     (tmp_path / "nano").symlink_to(nano_checkpoints)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("photo.jpg", "shoot/first.jpg", "shoot/sub/second.jpg", "more/third.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with Image.open(sample_photo()) as photo:

@@ -176,3 +176,11 @@ def test_loss_terms__are_keywords_of_the_recipe_loss(task: Any) -> None:
 
 def test_recipe_text__is_plain_yaml(file: Path) -> None:
     assert yaml.safe_load(recipe_text(read_recipe(file)))["model"]["from"] == "nano"
+
+
+def test_known_keys__are_all_in_the_guide() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "training.md").read_text(encoding="utf-8")
+    paths = known_keys(Recipe)
+    leaves = [path for path in paths if not any(other.startswith(f"{path}.") for other in paths)]
+    assert len(leaves) > 50
+    assert [path for path in leaves if f"`{path}`" not in page] == []
