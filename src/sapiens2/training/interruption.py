@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Catches SIGINT and SIGTERM while it is entered; the second one interrupts at once.
+    """Catches SIGINT and SIGTERM while it is entered; a second SIGINT interrupts at once.
 
     Outside the main thread nothing is caught.
     """
@@ -44,7 +44,8 @@ class StopRequest:
         distributed.all_reduce(flag, op=distributed.ReduceOp.MAX)
         return bool(flag.item())
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self.requested:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        # A launcher passes Ctrl-C on as SIGTERM, to processes that may have had the SIGINT already.
+        if self.requested and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.requested = True

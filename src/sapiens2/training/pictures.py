@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from sapiens2.visualization import (
     draw_segmentation,
 )
 
-__all__ = ["comparison", "comparison_sheet", "draw_truth"]
+__all__ = ["comparison", "comparison_sheet"]
+
+Pair: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 _GAP = 4
 _WHITE = 255
@@ -74,39 +76,49 @@ def comparison(
 ) -> NDArray[np.uint8]:
     """Input, truth and prediction of one sample in a row.
 
+    Normals, points and albedo are shown where their truth is known, points on the scale of depths of the truth.
+
     Args:
         sample: The sample.
         result: What was predicted for it.
         names: Of the classes.
         height: Of the row, in pixels.
     """
-    panels = [_scaled(panel, height) for panel in (sample.image, draw_truth(sample, result, names), result.draw())]
+    panels = [_scaled(panel, height) for panel in (sample.image, *_truth_and_prediction(sample, result, names))]
     gap = np.full((height, _GAP, 3), _WHITE, np.uint8)
     return np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
 
 
-def draw_truth(sample: Sample, result: Result, names: Sequence[str] | None = None) -> NDArray[np.uint8]:
-    """The truth of a sample, drawn as the result of the same task is: ``(H, W, 3)`` uint8."""
+def _truth_and_prediction(sample: Sample, result: Any, names: Sequence[str] | None) -> Pair:
     truth: Any = sample
-    mask = np.ones(sample.size_hw, np.bool_) if sample.mask is None else sample.mask
     match result.task:
         case "pose":
             points = truth.keypoints
-            return draw_pose(sample.image, points[..., :2], (points[..., 2] > 0).astype(np.float32))
+            return draw_pose(sample.image, points[..., :2], (points[..., 2] > 0).astype(np.float32)), result.draw()
         case "seg":
-            return _draw_parts(sample, names)
-        case "normal":
-            return draw_normals(truth.normals, mask=mask & np.isfinite(truth.normals).all(axis=0))
-        case "pointmap":
-            known = mask & np.isfinite(truth.pointmap).all(axis=0)
-            limits = depth_range(truth.pointmap[2][known]) if known.any() else None
-            return draw_pointmap(truth.pointmap, mask=known, depth_limits=limits)
+            return _draw_parts(sample, names), result.draw()
         case "matting":
             colour = sample.image.transpose(2, 0, 1) / np.float32(255) * truth.alpha
-            return draw_matte(truth.alpha, colour if sample.foreground is None else sample.foreground)
+            return draw_matte(truth.alpha, colour if sample.foreground is None else sample.foreground), result.draw()
+        case "normal":
+            known = _known(sample, truth.normals)
+            return draw_normals(truth.normals, mask=known), draw_normals(result.normals, mask=known)
         case "albedo":
-            known = mask & np.isfinite(truth.albedo).all(axis=0)
-            return draw_albedo(np.where(known, truth.albedo, np.float32(0)), mask=known)
+            known = _known(sample, truth.albedo)
+            filled = np.where(known, truth.albedo, np.float32(0))
+            return draw_albedo(filled, mask=known), draw_albedo(result.albedo, mask=known)
+        case _:
+            known = _known(sample, truth.pointmap)
+            limits = depth_range(truth.pointmap[2][known]) if known.any() else None
+            return (
+                draw_pointmap(truth.pointmap, mask=known, depth_limits=limits),
+                draw_pointmap(result.pointmap, mask=known, depth_limits=limits),
+            )
+
+
+def _known(sample: Sample, values: NDArray[np.float32]) -> NDArray[np.bool_]:
+    known = np.asarray(np.isfinite(values).all(axis=0))
+    return known if sample.mask is None else known & sample.mask
 
 
 def _draw_parts(sample: Sample, names: Sequence[str] | None) -> NDArray[np.uint8]:

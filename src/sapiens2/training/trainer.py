@@ -38,7 +38,7 @@ def training_arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
     """
     training, log = recipe.training, recipe.log
     on_cpu = training.device == "cpu"
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder),
         max_steps=training.steps or -1,
         num_train_epochs=training.epochs or 1.0,
@@ -63,6 +63,9 @@ def training_arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
         report_to="none",
         disable_tqdm=True,
     )
+    if arguments.device.type == "cuda":
+        arguments._n_gpu = 1  # one process would otherwise spread each batch over all GPUs, in threads
+    return arguments
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -56,10 +56,11 @@ def test_stop_request__first_signal_asks_second_interrupts() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_stop_request__terminate_asks_too() -> None:
+def test_stop_request__a_launcher_may_add_sigterm_to_sigint() -> None:
     with StopRequest() as request:
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert request.requested
+        for number in (signal.SIGTERM, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+            assert request.requested
 
 
 def test_stop_request__in_another_thread_nothing_is_caught() -> None:
