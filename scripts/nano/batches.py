@@ -12,7 +12,6 @@ from scripts.nano.pool import SIZE_HW, Pool
 from torch import Tensor
 
 from sapiens2.assets import keypoint_table, part_table
-from sapiens2.codecs import encode_heatmaps
 
 __all__ = ["HEATMAP_SIGMA", "MEAN", "STD", "Augmentation", "batch_indices", "compose", "make_batch", "worsen"]
 
@@ -207,7 +206,9 @@ def compose(batch: dict[str, Tensor]) -> dict[str, Tensor]:
     across = torch.arange(WIDTH, device=depth.device)[None, None, :] - intrinsics[:, 0, 2, None, None]
     down = torch.arange(HEIGHT, device=depth.device)[None, :, None] - intrinsics[:, 1, 2, None, None]
     focal = intrinsics[:, 0, 0, None, None]
-    points = torch.stack([across * depth / focal, down * depth / focal, depth], dim=1) * batch["scales"][..., None, None]
+    points = (
+        torch.stack([across * depth / focal, down * depth / focal, depth], dim=1) * batch["scales"][..., None, None]
+    )
     albedo = torch.einsum("bij,bjhw->bihw", batch["tint"], batch["albedo"] / 255 / batch["covered"].clamp_min(1e-3))
     return {
         "image": image.clamp(0, 1),

@@ -191,7 +191,28 @@ def _pointmap(outputs: Outputs, batch: Outputs) -> Tensor:
     place = losses.pointmap_l1_loss(predicted, points, mask)
     bend = losses.pointmap_normal_loss(predicted, points, mask)
     scale = (outputs["scales"].clamp_min(0.05).log() - batch["scales"].log()).abs().mean()
-    return 20 * shape + place + 0.5 * bend + 0.5 * scale + 0.1 * (0.05 - outputs["scales"]).clamp_min(0).mean()
+    relief = _relief_loss(predicted[:, 2], points[:, 2], mask)
+    return (
+        20 * shape
+        + 40 * relief
+        + place
+        + 0.5 * bend
+        + 0.5 * scale
+        + 0.1 * (0.05 - outputs["scales"]).clamp_min(0).mean()
+    )
+
+
+def _relief_loss(depths: Tensor, wanted: Tensor, mask: Tensor) -> Tensor:
+    """Depth about its mean over its mean: across and down are large, and would hide it."""
+    weights = mask.float()
+    count = weights.sum((1, 2), keepdim=True).clamp_min(1)
+
+    def relief(values: Tensor) -> Tensor:
+        middle = ((values * weights).sum((1, 2), keepdim=True) / count).clamp_min(0.1)
+        return values / middle - 1
+
+    errors = (relief(depths) - relief(wanted)).abs() * weights
+    return (errors.sum((1, 2), keepdim=True) / count).mean()
 
 
 def _matting(outputs: Outputs, batch: Outputs) -> Tensor:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,20 @@ import torch.distributed as dist
 from scripts.nano.batches import MEAN, STD, Augmentation, batch_indices, compose, make_batch, worsen
 from scripts.nano.measure import measure
 from scripts.nano.networks import TASK_WEIGHTS, SharedNetwork, TaskNetwork, task_loss, task_network_from_shared
-from scripts.nano.pool import Pool
+from scripts.nano.pool import Pool, render_share
 from torch import Tensor, nn
 
 from sapiens2.types import TASKS, Task
 
-__all__ = ["STAGES", "Stage", "run_stage"]
+__all__ = ["PROCESSES", "STAGES", "Stage", "run_stage"]
 
+POOL_COUNT = 13_328
+POOL_SEED = 70_010_000_000
 HELD_OUT = 256
 """Samples at the end of the pool that are never trained on."""
+
+PROCESSES = 2
+"""Processes that a stage is trained with; the figures in the cards belong to this number."""
 
 LABELS = ("inside", "parts", "keypoints", "intrinsics", "scales")
 
@@ -42,6 +46,7 @@ class Stage:
         warm_up: Steps until the full rate.
         decay: Share of the steps, at the end, over which the rate falls to zero.
         augmentation: How pictures are changed.
+        empty: Pictures of a batch, at least, that show nobody.
         seed: Seed of weights, order and chance.
     """
 
@@ -52,16 +57,18 @@ class Stage:
     lr: float = 2e-3
     warm_up: int = 100
     decay: float = 0.6
-    augmentation: Augmentation = Augmentation()
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    empty: int = 0
     seed: int = 0
 
 
-def _task_stage(task: Task, steps: int, **augmentation: float) -> Stage:
+def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -> Stage:
     return Stage(
         (task,),
         steps,
-        matrix_lr=1.5e-3,
-        lr=1.5e-3,
+        empty=empty,
+        matrix_lr=2e-3,
+        lr=2e-3,
         warm_up=30,
         decay=0.9,
         augmentation=Augmentation(**augmentation),
@@ -70,13 +77,15 @@ def _task_stage(task: Task, steps: int, **augmentation: float) -> Stage:
 
 
 STAGES: dict[str, Stage] = {
-    "shared": Stage(TASKS, 2000),
-    "pose": _task_stage("pose", 350, person_windows=0.95),
-    "seg": _task_stage("seg", 400, stretch=1.25, person_windows=0.4),
-    "normal": _task_stage("normal", 400, person_windows=0.4),
-    "pointmap": _task_stage("pointmap", 350, person_windows=0.4),
-    "matting": _task_stage("matting", 450, stretch=1.25, person_windows=0.4),
-    "albedo": _task_stage("albedo", 300, person_windows=0.4),
+    "shared": Stage(TASKS, 1500),
+    "seg": _task_stage("seg", 340, 1, stretch=1.25, person_windows=0.4),
+    "matting": _task_stage("matting", 340, 3, stretch=1.25, person_windows=0.4),
+    "pointmap": _task_stage("pointmap", 280, person_windows=0.4),
+    "albedo": _task_stage(
+        "albedo", 260, person_windows=0.4, colours=0.25
+    ),  # how bright the light is can only be learnt
+    "normal": _task_stage("normal", 260, person_windows=0.4),
+    "pose": _task_stage("pose", 160, person_windows=0.95),
 }
 
 
@@ -91,9 +100,7 @@ class Run:
         self.network = self._network(work)
         self.average = {key: value.clone() for key, value in self.network.state_dict().items()}
         matrices = [
-            parameter
-            for key, parameter in self.network.named_parameters()
-            if parameter.ndim == 2 and ".layer." in key
+            parameter for key, parameter in self.network.named_parameters() if parameter.ndim == 2 and ".layer." in key
         ]
         chosen = {id(parameter) for parameter in matrices}
         rest = [parameter for parameter in self.network.parameters() if id(parameter) not in chosen]
@@ -189,6 +196,7 @@ def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compi
     pool = Pool(work / "pool")
     indices = pool.finished()
     training, held_out = indices[:-HELD_OUT], indices[-HELD_OUT:]
+    nobody = training[pool.arrays["count"][training] == 0]
     run = Run(name, work, rank)
     loss_step, compose_step = _steps(run.network, stage, compiled)
     log = (run.folder / "log.jsonl").open("a", buffering=1)
@@ -197,6 +205,7 @@ def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compi
     while run.step < stage.steps:
         rng = np.random.default_rng([stage.seed, run.step, rank])
         chosen = batch_indices(training, stage.seed, run.step * processes + rank, stage.batch)
+        chosen[: stage.empty] = rng.choice(nobody, stage.empty)
         batch = make_batch(pool, chosen, rng, stage.augmentation)
         factor = run.set_rates()
         with torch.no_grad():
@@ -251,21 +260,26 @@ def _process(rank: int, name: str, work: Path, processes: int) -> None:
         dist.destroy_process_group()
 
 
-def _pending(names: list[str], work: Path) -> Iterator[str]:
-    for name in names:
-        if not (work / name / "final.pt").exists():
-            yield name
+def _render(share: int, work: Path, processes: int) -> None:
+    torch.set_num_threads(1)
+    render_share(work / "pool", POOL_COUNT, POOL_SEED, share, processes)
 
 
 def main() -> None:
     """Run stages one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stages", nargs="+", choices=[*STAGES, "all"])
+    parser.add_argument("stages", nargs="+", choices=["pool", *STAGES, "all"])
     parser.add_argument("--work", type=Path, required=True, help="folder of the pool and of what the stages leave")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=PROCESSES)
     arguments = parser.parse_args()
-    names = list(STAGES) if "all" in arguments.stages else arguments.stages
-    for name in _pending(names, arguments.work):
+    names = ["pool", *STAGES] if "all" in arguments.stages else arguments.stages
+    for name in names:
+        if (arguments.work / name / "final.pt").exists():
+            continue
+        if name == "pool":
+            Pool(arguments.work / "pool", POOL_COUNT)  # made once, before several processes open it
+            torch.multiprocessing.spawn(_render, (arguments.work, arguments.processes), arguments.processes)
+            continue
         (arguments.work / f"{name}.rendezvous").unlink(missing_ok=True)
         torch.multiprocessing.spawn(_process, (name, arguments.work, arguments.processes), arguments.processes)
 
