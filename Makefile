@@ -4,7 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: demo test check lint types imports wheel clean
+NANO   ?= nano-work
+
+.PHONY: demo test check lint types imports wheel nano nano-smoke clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -36,6 +38,15 @@ check: lint types imports test  ## what CI runs
 
 wheel: $(VENV)/.test
 	$(BIN)/python -m build --wheel
+
+nano: $(VENV)/.test  ## generate people, train the checkpoints of the package, measure them: hours; what was stopped goes on
+	$(BIN)/python -m scripts.nano.train all --work $(NANO)
+	$(BIN)/python -m scripts.nano.export --work $(NANO)
+	$(BIN)/python -m scripts.nano.report --output $(NANO)/report
+	$(BIN)/python -m scripts.nano.export --work $(NANO) --report $(NANO)/report/report.json
+
+nano-smoke: $(VENV)/.test  ## two minutes: the loss of every task falls by half on eight pictures
+	$(BIN)/python -m scripts.nano.smoke
 
 clean:
 	rm -rf $(VENV) dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,6 +24,7 @@ from sapiens2.types import Task
 __all__ = ["KeyMap"]
 
 _INDEX = re.compile(r"\{(\d*)n([+-]\d+)?\}")
+_REFINEMENT_NORM = re.compile(r"decode_head\.conv_layers\.\d+\.norm\.weight")
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,13 @@ class KeyMap:
             state_dict: Tensors by name; gate and up projections are split, ``rope_embed.periods`` is dropped.
             prefix: What stands before this model's names; other names are left alone.
         """
+        # conv_layers.1.norm.weight is the first norm of the original and the second of the module; only the module
+        # has one of index 0
+        keeps_norms = f"{prefix}decode_head.conv_layers.0.norm.weight" in state_dict
         for key in [key for key in state_dict if key.startswith(prefix)]:
             name = key.removeprefix(prefix)
+            if keeps_norms and _REFINEMENT_NORM.fullmatch(name):
+                continue
             if name.removeprefix("backbone.") == "rope_embed.periods":
                 del state_dict[key]
                 continue
