@@ -41,8 +41,6 @@ def _shared_head_config(task: Task) -> Sapiens2Config:
     head = config.head_config
     head.upsample_out_channels = head.upsample_out_channels[:SHARED_STAGES]
     head.upsample_kernel_sizes = head.upsample_kernel_sizes[:SHARED_STAGES]
-    if task != "pose":  # pose ends at a quarter anyway; what refines the full size comes later
-        head.conv_out_channels, head.conv_kernel_sizes = [], []
     return config
 
 
@@ -125,8 +123,7 @@ def task_network_from_shared(task: Task, shared: Mapping[str, Tensor]) -> TaskNe
     taken = {}
     for name, value in shared.items():
         renamed = name.replace(f"heads.{task}.", "decode_head.")
-        same = renamed in own and own[renamed].shape == value.shape
-        if same and (task == "pose" or "predictor" not in renamed or renamed.startswith("scale_head")):
+        if renamed in own and own[renamed].shape == value.shape:
             taken[renamed] = value
     own.update(taken)
     network.network.load_state_dict(own)
