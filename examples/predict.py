@@ -1,7 +1,7 @@
 """Every task that a set of checkpoints has, for some pictures, one line on each result.
 
-    python examples/predict.py photo.jpg --size 0.4b --task pose --task seg
-    python examples/predict.py photo.jpg --model nano       # after: sapiens2 init --size nano --task all -o nano
+    python examples/predict.py photo.jpg --model weights/ --task pose --task seg
+    python examples/predict.py photo.jpg --size nano
 
 What `sapiens2 predict` does, in Python, to start from.
 """

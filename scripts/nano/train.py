@@ -78,12 +78,12 @@ def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -
 
 STAGES: dict[str, Stage] = {
     "shared": Stage(TASKS, 1500),
-    "seg": _task_stage("seg", 450, 1, stretch=1.25, person_windows=0.4),
-    "matting": _task_stage("matting", 420, 3, stretch=1.25, person_windows=0.4),
-    "pointmap": _task_stage("pointmap", 450, person_windows=0.4),
-    "albedo": _task_stage("albedo", 400, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
-    "normal": _task_stage("normal", 450, person_windows=0.4),
-    "pose": _task_stage("pose", 200, person_windows=0.95),
+    "seg": _task_stage("seg", 650, 1, stretch=1.25, person_windows=0.4),
+    "matting": _task_stage("matting", 500, 3, stretch=1.25, person_windows=0.4),
+    "normal": _task_stage("normal", 500, person_windows=0.4),
+    "pointmap": _task_stage("pointmap", 200, person_windows=0.4),
+    "albedo": _task_stage("albedo", 250, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
+    "pose": _task_stage("pose", 150, person_windows=0.95),
 }
 
 

@@ -55,7 +55,6 @@ def reader(tmp_path: Path, nano_checkpoints: Path, nano_trunk: Path, monkeypatch
         place = tmp_path / entry.hub_id  # a folder of this name comes before the hub
         place.parent.mkdir(exist_ok=True)
         place.symlink_to(nano_trunk if entry.task == "pretrain" else nano_checkpoints / f"nano-{entry.task}")
-    (tmp_path / "nano").symlink_to(nano_checkpoints)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("photo.jpg", "shoot/first.jpg", "shoot/sub/second.jpg", "more/third.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -81,8 +80,6 @@ def run_process(*arguments: object) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_page__every_block_runs_as_written(page: Path, reader: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    if "sapiens2 init --size nano --task all -o nano\n" in text:
-        (reader / "nano").unlink()  # the page makes it
     if "register_auto_classes()" in text:
         run_process(ROOT / "tests" / "doc_pages.py", page)
     else:
@@ -166,7 +163,7 @@ def example(name: str, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> dict
 
 
 def test_examples__predict(reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    example("predict.py", "photo.jpg", "--model", "nano", "--output", "results", monkeypatch=monkeypatch)
+    example("predict.py", "photo.jpg", "--size", "nano", "--output", "results", monkeypatch=monkeypatch)
     assert (reader / "results" / "photo_overview.png").is_file()
 
 
@@ -177,8 +174,9 @@ def test_examples__finetune_trainer(reader: Path, monkeypatch: pytest.MonkeyPatc
     }
 
 
-def test_examples__transformers_script(reader: Path) -> None:
-    out = run_process(ROOT / "examples" / "transformers_script.py", "nano/nano-pose", "photo.jpg")
+def test_examples__transformers_script(reader: Path, nano_checkpoints: Path) -> None:
+    script = ROOT / "examples" / "transformers_script.py"
+    out = run_process(script, nano_checkpoints / "nano-pose", "photo.jpg")
     assert re.match(r"sapiens2\.models\.\w+\.Sapiens2ForPoseEstimation on ", out)
     assert "308 keypoints" in out
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from sapiens2.assets.sizes import size_names
 from sapiens2.checkpoints import infer_config, published_id, read_shapes
 from sapiens2.checkpoints.load import weight_files
 from sapiens2.errors import CheckpointError, ConfigurationError
@@ -31,7 +32,7 @@ def checkpoint_sources(
         tasks: The tasks, or ``"all"``: every task that ``size`` or ``model`` has a checkpoint for.
         size: Published size; the checkpoints are the hub's (``nano``: those that come with this package).
         model: One checkpoint (folder, file or hub id), a mapping from task to checkpoint, or a folder that holds one
-            checkpoint for each task.
+            checkpoint for each task. The name of a size means the size, unless there is something of that name.
 
     Returns:
         Task -> checkpoint, in the order of :data:`sapiens2.types.TASKS`.
@@ -47,6 +48,8 @@ def checkpoint_sources(
             + ("both were given" if model is not None else "neither was given")
         )
     wanted = _checked_tasks(tasks)
+    if isinstance(model, str) and model.lower() in size_names() and not Path(model).exists():
+        size = model.lower()
     if size is not None:
         return _published(wanted, size)
     assert model is not None

@@ -158,3 +158,12 @@ def test_checkpoint_sources__a_checkpoint_of_other_models(task: Any, tmp_path: P
     (tmp_path / "vit" / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTModel"]}')
     with pytest.raises(CheckpointError, match=r"vit is no Sapiens2 checkpoint: its config\.json has model_type 'vit'"):
         load(task, model=tmp_path / "vit")
+
+
+def test_checkpoint_sources__the_name_of_a_size_is_the_size_unless_there_is_such_a_folder(
+    nano_checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_sources("pose", model="0.4b") == checkpoint_sources("pose", size="0.4b")
+    (tmp_path / "0.4b").symlink_to(nano_checkpoints)
+    assert checkpoint_sources("pose", model="0.4b")["pose"].startswith("0.4b")
