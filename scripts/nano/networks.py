@@ -169,7 +169,7 @@ def _seg(outputs: Outputs, batch: Outputs) -> Tensor:
     factor = batch["parts"].shape[1] // outputs["seg"].shape[2]
     labels = batch["parts"][:, factor // 2 :: factor, factor // 2 :: factor].long()
     cross_entropy = losses.cross_entropy_loss(outputs["seg"], labels, class_weights=PART_WEIGHTS)
-    return cross_entropy + 0.3 * losses.dice_loss(outputs["seg"], labels)
+    return cross_entropy + 0.5 * losses.dice_loss(outputs["seg"], labels)
 
 
 def _normal(outputs: Outputs, batch: Outputs) -> Tensor:

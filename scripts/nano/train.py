@@ -27,6 +27,9 @@ POOL_SEED = 70_010_000_000
 HELD_OUT = 256
 """Samples at the end of the pool that are never trained on."""
 
+PREDICTOR_HASTE = 5
+"""Factor of the learning rate of the predictors: they start small, and behind norms only they can make large logits."""
+
 PROCESSES = 2
 """Processes that a stage is trained with; the figures in the cards belong to this number."""
 
@@ -78,11 +81,11 @@ def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -
 
 STAGES: dict[str, Stage] = {
     "shared": Stage(TASKS, 1500),
-    "seg": _task_stage("seg", 650, 1, stretch=1.25, person_windows=0.4),
-    "matting": _task_stage("matting", 500, 3, stretch=1.25, person_windows=0.4),
-    "normal": _task_stage("normal", 500, person_windows=0.4),
+    "seg": _task_stage("seg", 1170, 1, stretch=1.25, person_windows=0.4),
+    "matting": _task_stage("matting", 420, 3, stretch=1.25, person_windows=0.4),
+    "normal": _task_stage("normal", 450, person_windows=0.4),
+    "albedo": _task_stage("albedo", 200, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
     "pointmap": _task_stage("pointmap", 200, person_windows=0.4),
-    "albedo": _task_stage("albedo", 250, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
     "pose": _task_stage("pose", 150, person_windows=0.95),
 }
 
@@ -100,7 +103,10 @@ class Run:
         matrices = [
             parameter for key, parameter in self.network.named_parameters() if parameter.ndim == 2 and ".layer." in key
         ]
-        chosen = {id(parameter) for parameter in matrices}
+        predictors = [
+            parameter for key, parameter in self.network.named_parameters() if key.endswith("predictor.weight")
+        ]
+        chosen = {id(parameter) for parameter in [*matrices, *predictors]}
         rest = [parameter for parameter in self.network.parameters() if id(parameter) not in chosen]
         self.optimizers: list[torch.optim.Optimizer] = [
             torch.optim.Muon(matrices, lr=self.stage.matrix_lr, weight_decay=0.02, adjust_lr_fn="match_rms_adamw"),
@@ -108,6 +114,7 @@ class Run:
                 [
                     {"params": [parameter for parameter in rest if parameter.ndim > 1], "weight_decay": 0.02},
                     {"params": [parameter for parameter in rest if parameter.ndim <= 1], "weight_decay": 0.0},
+                    {"params": predictors, "weight_decay": 0.0, "lr": PREDICTOR_HASTE * self.stage.lr},
                 ],
                 lr=self.stage.lr,
                 betas=(0.9, 0.98),
