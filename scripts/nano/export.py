@@ -37,8 +37,8 @@ LIMITS: dict[Task, str] = {
         "hide absolute values: mind the scale error above."
     ),
     "matting": (
-        "Hair comes out as soft regions, not as strands; things that stand out from the background can be taken for "
-        "people."
+        "Hair comes out as soft regions, not as strands, and the colours of the foreground as greys: take those of the "
+        "picture. Things that stand out from the background are taken for people, also where nobody is."
     ),
     "albedo": "Bright light and bright surfaces cannot be told apart: it takes likely colours.",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 import sapiens2
 from sapiens2.assets import sample_photo
@@ -20,10 +20,14 @@ CROP_XYWH = (5, 12, 375, 500)
 
 def _row(predict: sapiens2.Predictor, picture: np.ndarray) -> Image.Image:
     prediction = predict(picture)
-    cells = [Image.fromarray(picture), *(result.plot() for result in prediction)]
+    cells = [Image.fromarray(picture)]
+    cells += [  # the parts without their legend; the others show people alone
+        Image.fromarray(prediction.seg.draw()) if task == "seg" else prediction.plot(task) for task in prediction.tasks
+    ]
     row = Image.new("RGB", (CELL_WH[0] * len(cells), CELL_WH[1]))
     for column, cell in enumerate(cells):
-        row.paste(cell.convert("RGB").resize(CELL_WH, Image.Resampling.LANCZOS), (column * CELL_WH[0], 0))
+        fitted = ImageOps.pad(cell.convert("RGB"), CELL_WH, Image.Resampling.LANCZOS, color="white")
+        row.paste(fitted, (column * CELL_WH[0], 0))
     return row
 
 

@@ -131,7 +131,7 @@ def test_predict__one_bad_file_is_named_and_the_rest_go_on(
         (["photos/plain.png", "--device", "abacus"], "device='abacus' is not known"),
         (["photos/plain.png", "--dtype", "int8"], "dtype='int8' is not known"),
         (["photos/plain.png", "--model", "nowhere"], "'nowhere' was not found"),
-        (["photos/plain.png", "--size", "nano"], "no pose weights of size nano were published"),
+        (["photos/plain.png", "--size", "0.1b"], "no pose weights of size 0.1b were published"),
         (["photos", "-o", "photos"], "photos is an input and the output"),
         (["photos/plain.png", "-o", "area.json/x"], "area.json is a file; name another folder"),
         (["photos/plain.png", "-o", ""], "is empty"),

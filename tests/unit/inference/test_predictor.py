@@ -315,7 +315,7 @@ def test_forward__is_the_model_itself(nano_checkpoints: Path) -> None:
     assert isinstance(predict(picture(20, 20)), NormalResult)
     inputs = predict.processor(picture(20, 20), return_tensors="pt")
     output = predict.forward(inputs.pixel_values, output_hidden_states=True)
-    assert output.normals.shape == (1, 3, 256, 192)
+    assert output.normals.shape == (1, 3, 64, 48)
     assert len(output.hidden_states) == predict.model.config.num_hidden_layers + 1
     assert not output.normals.requires_grad
     assert not predict.model.training

@@ -184,10 +184,11 @@ def test_out_indices__impossible_stage() -> None:
 @pytest.mark.parametrize("task", [None, *TASKS])
 def test_from_size__heads_fit_the_image(size: str, task: Any) -> None:
     config = Sapiens2Config.from_size(size, task)
-    assert config.intermediate_size == 4 * config.hidden_size
+    assert config.intermediate_size == (352 if size == "nano" else 4 * config.hidden_size)
     if task is not None:
         stages = len(config.head.upsample_out_channels)
-        assert stages == (2 if task == "pose" else 4)
+        quarter, nano = 2, {"seg": 3, "matting": 3}
+        assert stages == (nano.get(task, quarter) if size == "nano" else quarter if task == "pose" else 4)
     assert Sapiens2Config(**config.to_dict()).to_dict() == config.to_dict()
 
 
