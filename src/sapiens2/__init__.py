@@ -5,8 +5,9 @@ Public names load on first use (PEP 562): importing the package loads neither to
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sapiens2._lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -51,9 +52,8 @@ _HOMES = {
     ),
     "sapiens2.services.evaluate": ("EvaluationReport", "evaluate"),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOME_OF)]
+__all__ = ["__version__", *sorted(name for names in _HOMES.values() for name in names)]
 
 if TYPE_CHECKING:
     from sapiens2.errors import (
@@ -106,14 +106,4 @@ if TYPE_CHECKING:
         evaluate as evaluate,
     )
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'sapiens2' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES)

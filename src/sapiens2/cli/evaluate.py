@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sapiens2.cli.arguments import given_name, require_folder
+from sapiens2.cli.arguments import add_compute_options, add_task_option, count, given_name, positive, require_folder
 from sapiens2.cli.console import ExitCode, UsageError, print_json_line, print_table, quiet_libraries
 from sapiens2.errors import CheckpointError, ConfigurationError, InputError, MissingDependencyError
 from sapiens2.types import TASKS
@@ -52,15 +52,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", type=given_name, metavar="MODEL", help="what to measure")
     parser.add_argument("data", type=given_name, metavar="DATA", help="what to measure it on")
-    parser.add_argument(
-        "-t",
-        "--task",
-        dest="tasks",
-        action="append",
-        choices=(*TASKS, "all"),
-        metavar="TASK",
-        help=f"repeatable: {', '.join(TASKS)}, or all that model and data have (default)",
-    )
+    add_task_option(parser, f"repeatable: {', '.join(TASKS)}, or all that model and data have (default)")
     parser.add_argument(
         "-o",
         "--output",
@@ -69,14 +61,10 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         metavar="DIR",
         help=f"folder of the report; an earlier report there is replaced (default: {DEFAULT_OUTPUT})",
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N samples")
-    parser.add_argument("--worst", type=_count, default=8, metavar="N", help="worst cases to draw (default: 8)")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N samples")
+    parser.add_argument("--worst", type=count, default=8, metavar="N", help="worst cases to draw (default: 8)")
     parser.add_argument("--flip-test", action="store_true", help="average poses with those of the mirrored crops")
-    parser.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1, mps")
-    parser.add_argument(
-        "--dtype", default="auto", help="auto (default: bfloat16 on CUDA, else float32), fp32, bf16, fp16"
-    )
-    parser.add_argument("--batch-size", type=_positive, default=1, metavar="N", help="inputs in one pass (default: 1)")
+    add_compute_options(parser)
     parser.add_argument("--json", action="store_true", help="the report as one line of JSON on stdout")
     return parser
 
@@ -139,15 +127,3 @@ def _print(report: EvaluationReport) -> None:
             print(f"  note: {note}")
     for note in report.notes:
         print(f"note: {note}")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("expected a whole number of at least 1")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("expected a whole number from 0")
-    return int(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sapiens2.assets.sizes import size_names
-from sapiens2.cli.arguments import given_name, require_folder, seed
+from sapiens2.cli.arguments import add_task_option, given_name, require_folder, seed
 from sapiens2.cli.console import ExitCode, UsageError, quiet_libraries
 from sapiens2.types import TASKS, Task
 
@@ -28,16 +28,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", choices=size_names(), required=True, help="size of the trunk and the head")
-    parser.add_argument(
-        "-t",
-        "--task",
-        dest="tasks",
-        action="append",
-        choices=(*TASKS, "all"),
-        metavar="TASK",
-        required=True,
-        help=f"{', '.join(TASKS)}, or all; repeatable",
-    )
+    add_task_option(parser, f"{', '.join(TASKS)}, or all; repeatable", required=True)
     parser.add_argument("-o", "--output", type=given_name, metavar="DIR", required=True, help="folder to make")
     parser.add_argument("--seed", type=seed, default=0, help="same seed, same weights: 0 to 2**63 - 1 (default: 0)")
     return parser

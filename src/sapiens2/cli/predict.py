@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sapiens2.assets.sizes import size_names
-from sapiens2.cli.arguments import given_name, require_folder
+from sapiens2.cli.arguments import add_compute_options, add_task_option, given_name, require_folder
 from sapiens2.cli.console import ExitCode, UsageError, print_json_line, quiet_libraries, say
 from sapiens2.errors import Sapiens2Error
 from sapiens2.types import TASKS, Task
@@ -89,21 +89,12 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         metavar="PATH",
         help="checkpoint (folder, .safetensors, hub id), or folder with one for each task",
     )
-    group.add_argument(
-        "-t",
-        "--task",
-        dest="tasks",
-        action="append",
-        choices=(*TASKS, "all"),
-        metavar="TASK",
-        help="what to predict; repeatable, or 'all' that the size or model has "
+    add_task_option(
+        group,
+        "what to predict; repeatable, or 'all' that the size or model has "
         "(default: pose with --size, all with --model)",
     )
-    group.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1, mps")
-    group.add_argument(
-        "--dtype", default="auto", help="auto (default: bfloat16 on CUDA, else float32), fp32, bf16, fp16"
-    )
-    group.add_argument("--batch-size", type=_positive, default=1, metavar="N", help="inputs in one pass (default: 1)")
+    add_compute_options(group)
 
 
 def _add_people_options(group: argparse._ArgumentGroup) -> None:
@@ -227,10 +218,3 @@ def _summarise(total: int, failed: int, files: Sequence[Path], output: str) -> N
         print(f"  {path}")
     if failed:
         say(f"{failed} of {total} inputs failed")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected a whole number of at least 1")
-    return number

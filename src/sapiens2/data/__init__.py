@@ -6,8 +6,9 @@ loads neither torch nor transformers.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sapiens2._lazy import lazy_names
 
 _HOMES = {
     "sapiens2.data.datasets": ("AugmentedSamples", "SampleSource", "TargetSamples"),
@@ -15,7 +16,6 @@ _HOMES = {
     "sapiens2.data.sources": ("SampleRange", "SampleSpec", "open_samples", "read_sample_spec"),
     "sapiens2.data.targets": ("REQUIRED_TRUTH", "Targets", "collate_targets"),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IGNORE_LABEL",
@@ -56,14 +56,4 @@ if TYPE_CHECKING:
         collate_targets as collate_targets,
     )
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'sapiens2.data' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES)

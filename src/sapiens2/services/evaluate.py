@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sapiens2 import __version__
-from sapiens2.assets.sizes import size_names
+from sapiens2._versions import package_versions
 from sapiens2.data import Sample, SampleRange, SampleSource, SampleSpec, open_samples, read_sample_spec
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.inference import Predictor, load
@@ -81,9 +77,7 @@ def evaluate(
     _check_options(limit, batch_size, worst)
     start = time.perf_counter()
     tasks, samples, left_out = _agree(model, data, task, limit)
-    predictor = (
-        model if isinstance(model, Predictor) else load(list(tasks), device=device, dtype=dtype, **_model(model))
-    )
+    predictor = model if isinstance(model, Predictor) else load(list(tasks), model=model, device=device, dtype=dtype)
     run = _Run(predictor, samples, _boards(tasks, samples, worst))
     for first in range(0, len(samples), batch_size):
         indices = range(first, min(first + batch_size, len(samples)))
@@ -221,17 +215,10 @@ def _wanted(task: Any) -> tuple[Task, ...]:
     return tuple(name for name in TASKS if name in names)
 
 
-def _model(model: PathLike | Mapping[Task, PathLike]) -> dict[str, Any]:
-    """Arguments of :func:`sapiens2.load`: a size, unless something of that name lies here."""
-    if isinstance(model, str) and model.lower() in size_names() and not Path(model).exists():
-        return {"size": model}
-    return {"model": model}
-
-
 def _tasks_of(model: ModelLike, wanted: tuple[Task, ...] | None) -> tuple[Task, ...]:
     if isinstance(model, Predictor):
         return model.tasks
-    return tuple(checkpoint_sources("all" if wanted is None else list(wanted), **_model(model)))
+    return tuple(checkpoint_sources("all" if wanted is None else list(wanted), model=model))
 
 
 def _require_truth(sample: Sample, measure: TaskMeasure) -> None:
@@ -260,11 +247,7 @@ def _about(model: Any, data: Any, predictor: Predictor, batch_size: int, flip_te
         "dtype": ", ".join(sorted(dtypes)),
         "batch_size": batch_size,
         "flip_test": flip_test,
-        "versions": {
-            "sapiens2": __version__,
-            **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "numpy")},
-            "python": platform.python_version(),
-        },
+        "versions": package_versions("torch", "transformers", "numpy"),
     }
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from sapiens2._versions import package_versions
 from sapiens2.io import write_bytes, write_json
 from sapiens2.training.measure import figures_of
 from sapiens2.training.recipe import Recipe
 from sapiens2.training.recipe_files import recipe_text
 from sapiens2.training.strict_fields import plain
 
-__all__ = ["RunFacts", "report_markdown", "run_report", "versions", "write_report"]
+__all__ = ["RunFacts", "report_markdown", "run_report", "write_report"]
 
-_PACKAGES = ("sapiens2", "torch", "transformers", "accelerate", "peft", "numpy", "safetensors")
+_PACKAGES = ("torch", "transformers", "accelerate", "peft", "numpy", "safetensors")
 _LOG_LINES = 20
 
 
@@ -53,17 +52,6 @@ class RunFacts:
         return made * self.processes / self.seconds if made and self.seconds > 0 else None
 
 
-def versions() -> dict[str, str]:
-    """Of Python and the packages that matter."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def run_report(
     recipe: Recipe,
     facts: RunFacts,
@@ -97,7 +85,7 @@ def run_report(
         "trained_parameters": facts.trained_parameters,
         "notes": list(facts.notes),
         "seed": recipe.training.seed,
-        "versions": versions(),
+        "versions": package_versions(*_PACKAGES),
         "before": before,
         "after": after,
         "overfit": overfit,

@@ -132,7 +132,7 @@ def test_comparison__has_three_panels(task: Task, data: Path, tmp_path: Path) ->
         samples,
         task,
         indices=[0],
-        on_sample=lambda _, sample, result: rows.append(comparison(sample, result, runs.CLASSES, height=128)),
+        on_sample=lambda _, sample, result: rows.append(comparison(sample, result, height=128)),
     )
     width = round(128 * runs.WIDTH / runs.HEIGHT)
     assert rows[0].shape == (128, 3 * width + 8, 3)

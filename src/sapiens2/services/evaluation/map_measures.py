@@ -13,8 +13,7 @@ from sapiens2.data import Sample
 from sapiens2.metrics import DenseMetric, ImageMetric, MattingMetric, Metric, NormalMetric, PointmapMetric
 from sapiens2.metrics.baselines import camera_facing_normals, constant_plane, empty_matte, shaded_picture
 from sapiens2.metrics.pointmap import Alignment
-from sapiens2.services.evaluation.task_measure import Panel, TaskMeasure
-from sapiens2.visualization import draw_albedo, draw_matte, draw_normals, draw_pointmap
+from sapiens2.services.evaluation.task_measure import TaskMeasure
 
 __all__ = ["AlbedoMeasure", "MattingMeasure", "NormalMeasure", "PointmapMeasure"]
 
@@ -73,14 +72,6 @@ class NormalMeasure(_OneMetric):
 
     def _compared(self, sample: Sample, result: Any) -> tuple[Any, Any, Any]:
         return result.normals, sample.normals, camera_facing_normals(sample.size_hw)
-
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
-        known = _known(sample.normals, sample)
-        return (
-            ("truth", draw_normals(sample.normals, mask=known)),
-            ("prediction", draw_normals(result.normals, mask=known)),
-        )
 
 
 class PointmapMeasure(TaskMeasure):
@@ -156,14 +147,6 @@ class PointmapMeasure(TaskMeasure):
         )
         return (*found, note)
 
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
-        known = _known(sample.pointmap, sample)
-        return (
-            ("truth", draw_pointmap(sample.pointmap, mask=known)),
-            ("prediction", draw_pointmap(result.pointmap, mask=known)),
-        )
-
 
 class MattingMeasure(_OneMetric):
     """Opacity."""
@@ -183,13 +166,6 @@ class MattingMeasure(_OneMetric):
     def _compared(self, sample: Sample, result: Any) -> tuple[Any, Any, Any]:
         return result.alpha, sample.alpha, empty_matte(sample.size_hw)
 
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
-        alpha: Any = sample.alpha
-        picture = sample.image.transpose(2, 0, 1).astype(np.float32) / 255
-        colours = picture * alpha if sample.foreground is None else sample.foreground
-        return (("truth", draw_matte(alpha, colours)), ("prediction", result.draw()))
-
 
 class AlbedoMeasure(_OneMetric):
     """Colours without light."""
@@ -207,15 +183,6 @@ class AlbedoMeasure(_OneMetric):
 
     def _compared(self, sample: Sample, result: Any) -> tuple[Any, Any, Any]:
         return result.albedo, sample.albedo, shaded_picture(sample.image)
-
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
-        truth: Any = sample.albedo
-        known = _known(truth, sample)
-        return (
-            ("truth", draw_albedo(np.nan_to_num(truth), mask=known)),
-            ("prediction", draw_albedo(result.albedo, mask=known)),
-        )
 
 
 def _added(total: DenseMetric, own: Any, prediction: Any, truth: Any, sample: Sample) -> dict[str, float]:

@@ -13,8 +13,7 @@ from sapiens2.data import IGNORE_LABEL, Sample
 from sapiens2.data.augment import flip_pairs_by_name
 from sapiens2.errors import InputError
 from sapiens2.metrics import Metric, SegmentationMetric
-from sapiens2.services.evaluation.task_measure import Panel, TaskMeasure
-from sapiens2.visualization import draw_segmentation
+from sapiens2.services.evaluation.task_measure import TaskMeasure
 
 __all__ = ["PartMeasure"]
 
@@ -70,12 +69,6 @@ class PartMeasure(TaskMeasure):
     def metrics(self) -> Sequence[Metric]:
         """The metrics behind the figures."""
         return [] if self._metric is None else [self._metric]
-
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
-        look: dict[str, Any] = {"palette_rgb": result.palette, "class_names": result.names, "legend": False}
-        truth = draw_segmentation(sample.image, sample.parts, ignore_index=IGNORE_LABEL, **look)
-        return (("truth", truth), ("prediction", result.draw()))
 
     def _checked_truth(self, sample: Sample, num_classes: int) -> Any:
         parts: Any = sample.parts

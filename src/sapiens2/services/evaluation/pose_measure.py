@@ -15,7 +15,7 @@ from sapiens2.data import Sample
 from sapiens2.errors import InputError, MissingDependencyError
 from sapiens2.metrics import Metric, OksMetric, PckMetric, keypoint_groups
 from sapiens2.metrics.baselines import mean_pose, pose_in_boxes
-from sapiens2.services.evaluation.task_measure import Panel, TaskMeasure
+from sapiens2.services.evaluation.task_measure import TaskMeasure
 from sapiens2.visualization import draw_pose
 
 __all__ = ["PoseMeasure"]
@@ -113,8 +113,8 @@ class PoseMeasure(TaskMeasure):
             found.append(f"no OKS: {self._without_oks}")
         return tuple(dict.fromkeys(found))
 
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
+    def pictures(self, sample: Sample, result: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Truth and prediction as pictures ``(H, W, 3)``, of the points that model and data share."""
         assert self._common is not None
         truth: Any = sample
         common = self._common
@@ -125,8 +125,8 @@ class PoseMeasure(TaskMeasure):
         look: dict[str, Any] = {"boxes_xyxy": boxes, "threshold": 0.5, "skeleton": common.skeleton}
         predicted = result.keypoints[:, common.in_model]
         return (
-            ("truth", draw_pose(sample.image, points[..., :2], counted, **look)),
-            ("prediction", draw_pose(sample.image, predicted, counted, **look)),
+            draw_pose(sample.image, points[..., :2], counted, **look),
+            draw_pose(sample.image, predicted, counted, **look),
         )
 
     def _computed(self, metrics: dict[str, Any]) -> dict[str, float]:

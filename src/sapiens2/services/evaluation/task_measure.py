@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data import Sample
+from sapiens2.inference.truth_pictures import truth_and_prediction
 from sapiens2.metrics import Metric
 from sapiens2.services.evaluation.figures import Better
 from sapiens2.types import Task
 
-__all__ = ["Panel", "TaskMeasure"]
-
-Panel: TypeAlias = tuple[str, NDArray[np.uint8]]
-"""Caption and picture ``(H, W, 3)``."""
+__all__ = ["TaskMeasure"]
 
 
 class TaskMeasure(ABC):
@@ -66,9 +64,9 @@ class TaskMeasure(ABC):
     def metrics(self) -> Sequence[Metric]:
         """The metrics behind the figures."""
 
-    @abstractmethod
-    def panels(self, sample: Sample, result: Any) -> tuple[Panel, Panel]:
-        """Truth and prediction as pictures."""
+    def pictures(self, sample: Sample, result: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Truth and prediction as pictures ``(H, W, 3)``."""
+        return truth_and_prediction(sample, result)
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the figures has to know."""

@@ -52,9 +52,9 @@ class WorstCases:
         return tuple(case for _, _, case in sorted(self._kept, key=lambda entry: entry[:2], reverse=True))
 
     def _drawn(self, sample: Sample, result: Any, value: float) -> NDArray[np.uint8]:
-        truth, (caption, prediction) = self._measure.panels(sample, result)
+        truth, prediction = self._measure.pictures(sample, result)
         figure = f"{self._measure.ranked_by.replace('_', ' ')} {value:.3g}"
-        panels = [("input", sample.image), truth, (f"{caption}: {figure}", prediction)]
+        panels = [("input", sample.image), ("truth", truth), (f"prediction: {figure}", prediction)]
         return draw_contact_sheet([(name, _enlarged(picture)) for name, picture in panels], columns=len(panels))
 
 

@@ -119,7 +119,7 @@ def test_pose_measure__model_of_308_on_17_points__measures_those_in_common() -> 
     assert figures["whole/pck_0.05_percent"] == figures["body/pck_0.05_percent"] == 100
     assert measure.values()["whole/oks_ap"] == pytest.approx(1)
     assert "17 keypoints are in both the model's 308 and the data's 17" in measure.notes()
-    assert all(picture.shape == (*cases.SIZE, 3) for _, picture in measure.panels(own, cases.truth("pose", SAMPLES[0])))
+    assert all(picture.shape == (*cases.SIZE, 3) for picture in measure.pictures(own, cases.truth("pose", SAMPLES[0])))
 
 
 def test_pose_measure__full_figures__are_people_with_all_17_points() -> None:
@@ -195,10 +195,10 @@ def test_part_measure__class_that_the_model_lacks__is_refused() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_panels__have_the_size_of_the_picture(task: str) -> None:
+def test_pictures__have_the_size_of_the_picture(task: str) -> None:
     measure = MEASURES[task]()
     result = cases.truth(task, SAMPLES[0])
     figures = measure.add(SAMPLES[0], result)
     assert not math.isnan(figures[measure.ranked_by])
-    for _, picture in measure.panels(SAMPLES[0], result):
+    for picture in measure.pictures(SAMPLES[0], result):
         assert (picture.dtype, picture.shape) == (np.uint8, (*cases.SIZE, 3))
