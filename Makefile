@@ -42,8 +42,9 @@ wheel: $(VENV)/.test
 nano: $(VENV)/.test  ## generate people, train the checkpoints of the package, measure them: hours; what was stopped goes on
 	$(BIN)/python -m scripts.nano.train all --work $(NANO)
 	$(BIN)/python -m scripts.nano.export --work $(NANO)
-	$(BIN)/python -m scripts.nano.report --output $(NANO)/report
-	$(BIN)/python -m scripts.nano.export --work $(NANO) --report $(NANO)/report/report.json
+	$(BIN)/python -m scripts.nano.report --pictures $(NANO)/report
+	$(BIN)/python -m scripts.nano.pages
+	$(BIN)/python -m scripts.nano.pictures
 
 nano-smoke: $(VENV)/.test  ## two minutes: the loss of every task falls by half on eight pictures
 	$(BIN)/python -m scripts.nano.smoke

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,15 +13,22 @@ from scripts.nano.pool import SIZE_HW, Pool
 from torch import Tensor
 
 from sapiens2.assets import keypoint_table, part_table
+from sapiens2.geometry import canonical_scale
+from sapiens2.processing import Sapiens2ImageProcessor
+from sapiens2.types import TASKS, Task
 
 __all__ = ["HEATMAP_SIGMA", "MEAN", "STD", "Augmentation", "batch_indices", "compose", "make_batch", "worsen"]
 
 HEIGHT, WIDTH = SIZE_HW
-HEATMAP_HW = (HEIGHT // 4, WIDTH // 4)
+MIDDLE = np.array([(WIDTH - 1) / 2, (HEIGHT - 1) / 2])
 HEATMAP_SIGMA = 2.0
-MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
-STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+MEAN = torch.tensor(Sapiens2ImageProcessor.image_mean).view(3, 1, 1)
+STD = torch.tensor(Sapiens2ImageProcessor.image_std).view(3, 1, 1)
 LUMA = np.array([0.299, 0.587, 0.114])
+PICTURE = ("foreground", "background", "alpha")
+"""Fields of the pool that make the picture, and the matte."""
+SURFACE: dict[Task, str] = {"normal": "normals", "pointmap": "depth", "albedo": "albedo"}
+"""Fields that other tasks need, which are known on surfaces only."""
 PART_SWAP = torch.arange(256)
 PART_SWAP[: len(part_table().names)] = torch.tensor(part_table().flip_permutation)
 KEYPOINT_SWAP = np.array(keypoint_table().flip_permutation)
@@ -47,13 +55,32 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Window:
-    """From pixels of the result to pixels of the picture: ``picture = scale * turn @ (result - middle) + centre``."""
+    """What of a picture is shown: ``picture = scale * turn @ mirror @ (result - MIDDLE) + centre``, in pixels.
+
+    Attributes:
+        centre: ``(2,)`` x, y of the picture in the middle of the result.
+        scale: ``(2,)`` pixels of the picture per pixel of the result.
+        angle: Of the turn, radians.
+        flip: Whether the result is mirrored.
+        person: Row of the keypoints to use; None for no poses.
+    """
 
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     angle: float
     flip: bool
     person: int | None
+
+    @property
+    def turn(self) -> tuple[float, float, float]:
+        """Cosine, sine, and the sign of x."""
+        return float(np.cos(self.angle)), float(np.sin(self.angle)), -1.0 if self.flip else 1.0
+
+    def to_result(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pixels of the picture ``(..., 2)`` as pixels of the result."""
+        cos, sin, side = self.turn
+        x, y = np.moveaxis((points - self.centre) / self.scale, -1, 0)
+        return np.stack([side * (cos * x + sin * y), cos * y - sin * x], axis=-1) + MIDDLE
 
 
 def batch_indices(indices: NDArray[np.int64], seed: int, step: int, size: int) -> NDArray[np.int64]:
@@ -67,19 +94,41 @@ def batch_indices(indices: NDArray[np.int64], seed: int, step: int, size: int) -
 
 
 def make_batch(
-    pool: Pool, chosen: NDArray[np.int64], rng: np.random.Generator, augmentation: Augmentation | None
+    pool: Pool,
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
+    augmentation: Augmentation | None,
+    tasks: Sequence[Task] = TASKS,
 ) -> dict[str, Tensor]:
-    """Read samples and augment them; None leaves them as they are, poses excepted, which get a window."""
-    rows = [_augmented(pool, int(index), rng, augmentation) for index in chosen]
+    """Read samples and augment them.
+
+    Args:
+        pool: Where they are.
+        chosen: Their indices; backgrounds are exchanged among them.
+        rng: The only source of chance.
+        augmentation: How far they are changed; None leaves them as they are.
+        tasks: Whose truth is needed. Chance does not depend on them.
+
+    Returns:
+        Warped maps at full size, colours, camera and keypoints, with a batch axis, for :func:`compose`.
+    """
+    rows = [_augmented(pool, int(index), chosen, rng, augmentation, tasks) for index in chosen]
     return {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
 
 
-def _augmented(pool: Pool, index: int, rng: np.random.Generator, own: Augmentation | None) -> dict[str, Tensor]:
+def _augmented(
+    pool: Pool,
+    index: int,
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
+    own: Augmentation | None,
+    tasks: Sequence[Task],
+) -> dict[str, Tensor]:
     row = pool.row(index)
     window = _window(row, rng, own)
-    maps = _warped(row, window)
+    maps = _warped(row, window, tasks)
     if own is not None and rng.uniform() < own.backgrounds:
-        other = torch.from_numpy(pool.arrays["background"][int(rng.integers(len(pool)))]).permute(2, 0, 1)
+        other = torch.from_numpy(pool.arrays["background"][int(rng.choice(chosen))]).permute(2, 0, 1)
         maps["background"].copy_(other.flip(2) if rng.uniform() < 0.5 else other)
     changed = own is not None and rng.uniform() < own.colours
     return {**maps, **_camera(row, window), **_pose(row, window), **_colours(rng if changed else None)}
@@ -87,9 +136,8 @@ def _augmented(pool: Pool, index: int, rng: np.random.Generator, own: Augmentati
 
 def _window(row: dict[str, NDArray[np.generic]], rng: np.random.Generator, own: Augmentation | None) -> Window:
     people = int(row["count"])
-    whole = np.array([(WIDTH - 1) / 2, (HEIGHT - 1) / 2])
     if own is None:
-        return Window(whole, np.ones(2), 0.0, False, 0 if people == 1 else None)
+        return Window(MIDDLE, np.ones(2), 0.0, False, 0 if people == 1 else None)
     flip = bool(rng.uniform() < 0.5)
     usable = [person for person in range(people) if min(row["boxes"][person][2:]) > 24]
     if usable and rng.uniform() < own.person_windows:
@@ -102,7 +150,7 @@ def _window(row: dict[str, NDArray[np.generic]], rng: np.random.Generator, own: 
         person = 0 if people == 1 else None
         size = rng.uniform(0.6, 1.0) if rng.uniform() < 0.6 else rng.uniform(1.0, 1.35)
         room = np.maximum(1 - size, 0.04) / 2 * np.array([WIDTH, HEIGHT])
-        centre = whole + rng.uniform(-1, 1, 2) * room
+        centre = MIDDLE + rng.uniform(-1, 1, 2) * room
         angle = float(rng.normal(0, 0.12)) if rng.uniform() < 0.4 else 0.0
     stretch = np.exp(rng.uniform(-1, 1) * np.log(own.stretch) / 2)
     return Window(centre, size * np.array([stretch, 1 / stretch]), angle, flip, person)
@@ -112,47 +160,37 @@ def _source_pixels(window: Window) -> Tensor:
     """Picture pixel of every pixel of the result, ``(H, W, 2)``."""
     x = torch.arange(WIDTH, dtype=torch.float32) - (WIDTH - 1) / 2
     y = torch.arange(HEIGHT, dtype=torch.float32) - (HEIGHT - 1) / 2
-    x, y = torch.meshgrid(-x if window.flip else x, y, indexing="xy")
-    cos, sin = float(np.cos(window.angle)), float(np.sin(window.angle))
+    cos, sin, side = window.turn
+    x, y = torch.meshgrid(side * x, y, indexing="xy")
     across = (cos * x - sin * y) * float(window.scale[0]) + float(window.centre[0])
     down = (sin * x + cos * y) * float(window.scale[1]) + float(window.centre[1])
     return torch.stack([across, down], dim=-1)
 
 
-def _warped(row: dict[str, NDArray[np.generic]], window: Window) -> dict[str, Tensor]:
+def _warped(row: dict[str, NDArray[np.generic]], window: Window, tasks: Sequence[Task]) -> dict[str, Tensor]:
+    """The maps in the window. Those of surfaces are 0 outside, so a sum of them over a mask warped alike is a mean."""
     pixels = _source_pixels(window)
-    grid = (pixels / torch.tensor([(WIDTH - 1) / 2, (HEIGHT - 1) / 2]) - 1)[None]
-    stack = torch.empty(len(CHANNELS), HEIGHT, WIDTH)
-    position = 0
-    for name in ("foreground", "background", "albedo", "normals", "depth", "alpha"):
-        values = torch.from_numpy(row[name])
-        planes = values[None] if values.ndim == 2 else values.permute(2, 0, 1)
-        stack[position : position + len(planes)].copy_(planes)
-        position += len(planes)
+    grid = (pixels / torch.from_numpy(MIDDLE).float() - 1)[None]
+    surface = [SURFACE[task] for task in tasks if task in SURFACE]
+    fields = {name: torch.from_numpy(row[name]) for name in (*PICTURE, *surface)}
     parts = torch.from_numpy(row["parts"])
-    stack[position].copy_(parts != 0)
-    stack[position + 1].copy_(stack[position - 1] > 0)
+    if surface:
+        fields["known"] = parts != 0
+    if "albedo" in surface:
+        fields["covered"] = fields["alpha"] > 0
+    planes = {name: values[None] if values.ndim == 2 else values.permute(2, 0, 1) for name, values in fields.items()}
+    counts = [len(values) for values in planes.values()]
+    stack = torch.empty(sum(counts), HEIGHT, WIDTH)
+    for place, values in zip(stack.split(counts), planes.values(), strict=True):
+        place.copy_(values)
     warped = F.grid_sample(stack[None], grid, align_corners=True)[0]
+    maps = dict(zip(planes, warped.split(counts), strict=True))
     columns, rows = pixels.round().long().unbind(-1)
     inside = (columns >= 0) & (columns < WIDTH) & (rows >= 0) & (rows < HEIGHT)
     labels = parts[rows.clamp(0, HEIGHT - 1), columns.clamp(0, WIDTH - 1)].long()
     if window.flip:
         labels = PART_SWAP[labels]
-    return {
-        "foreground": warped[0:3],
-        "background": warped[3:6],
-        "albedo": warped[6:9],
-        "normals": warped[9:12],
-        "depth": warped[12],
-        "alpha": warped[13:14],
-        "known": warped[14:15],
-        "covered": warped[15:16],
-        "inside": inside,
-        "parts": torch.where(inside, labels, 255).to(torch.uint8),
-    }
-
-
-CHANNELS = range(16)
+    return {**maps, "inside": inside, "parts": torch.where(inside, labels, 255).to(torch.uint8)}
 
 
 def _colours(rng: np.random.Generator | None) -> dict[str, Tensor]:
@@ -179,45 +217,52 @@ def _colours(rng: np.random.Generator | None) -> dict[str, Tensor]:
 
 
 def compose(batch: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Pictures and truth of a batch from its warped maps and colours; made to be compiled."""
-    known, inside = batch["known"], batch["inside"]
+    """Pictures and truth of a batch from its warped maps and colours; made to be compiled.
+
+    Returns:
+        ``image`` ``(B, 3, H, W)`` in [0, 1], ``matte`` ``(B, 4, H, W)``, and of ``known``, ``normals``, ``points`` and
+        ``albedo`` those whose maps are there.
+    """
     alpha = batch["alpha"] / 255
-    image_of = {}
-    for number, name in enumerate(("foreground", "background")):
-        values = batch[name] / 255
-        if name == "foreground":
-            values = values / alpha.clamp_min(1e-3)
-        bright = torch.einsum("bij,bjhw->bihw", batch["tint"], values)
-        lift, gamma, contrast = (batch["tones"][:, i, None, None, None] for i in range(3))
-        lit = (bright * batch["gains"][:, number, :, None, None]).clamp(1e-4, 1) ** gamma
-        image_of[name] = ((lit - 0.45) * contrast + 0.45 + lift).clamp(0, 1)
-    foreground = image_of["foreground"] * alpha
-    image = foreground + (1 - alpha) * image_of["background"] * inside[:, None]
-    surface = (known[:, 0] > 0.5) & (batch["parts"] != 0) & inside
-    cos, sin, side = (batch["turn"][:, i, None, None] for i in range(3))
-
-    def turned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # the camera rolls with the window
-        return side * (cos * x + sin * y), -sin * x + cos * y
-
-    depth = batch["depth"] / known[:, 0].clamp_min(1e-3)
-    nx, ny = turned(batch["normals"][:, 0], batch["normals"][:, 1])
-    normals = F.normalize(torch.stack([nx, ny, batch["normals"][:, 2]], dim=1), dim=1)
-    intrinsics = batch["intrinsics"]
-    across = torch.arange(WIDTH, device=depth.device)[None, None, :] - intrinsics[:, 0, 2, None, None]
-    down = torch.arange(HEIGHT, device=depth.device)[None, :, None] - intrinsics[:, 1, 2, None, None]
-    focal = intrinsics[:, 0, 0, None, None]
-    points = (
-        torch.stack([across * depth / focal, down * depth / focal, depth], dim=1) * batch["scales"][..., None, None]
-    )
-    albedo = torch.einsum("bij,bjhw->bihw", batch["tint"], batch["albedo"] / 255 / batch["covered"].clamp_min(1e-3))
-    return {
-        "image": image.clamp(0, 1),
-        "known": surface,
-        "normals": torch.where(surface[:, None], normals, 0.0),
-        "points": torch.where(surface[:, None], points, 0.0),
-        "albedo": albedo.clamp(0, 1),
+    foreground = _toned(batch["foreground"] / 255 / alpha.clamp_min(1e-3), batch, 0) * alpha
+    background = _toned(batch["background"] / 255, batch, 1) * batch["inside"][:, None]
+    result = {
+        "image": (foreground + (1 - alpha) * background).clamp(0, 1),
         "matte": torch.cat([foreground, alpha], dim=1).clamp(0, 1),
     }
+    if "known" not in batch:
+        return result
+    known = (batch["known"][:, 0] > 0.5) & (batch["parts"] != 0) & batch["inside"]
+    result["known"] = known
+    if "normals" in batch:
+        cos, sin, side = (batch["turn"][:, i, None, None] for i in range(3))  # the camera rolls with the window
+        x, y, z = batch["normals"].unbind(1)
+        turned = torch.stack([side * (cos * x + sin * y), cos * y - sin * x, z], dim=1)
+        result["normals"] = torch.where(known[:, None], F.normalize(turned, dim=1), 0.0)
+    if "depth" in batch:
+        result["points"] = torch.where(known[:, None], _points(batch), 0.0)
+    if "albedo" in batch:
+        colours = batch["albedo"] / 255 / batch["covered"].clamp_min(1e-3)
+        result["albedo"] = torch.einsum("bij,bjhw->bihw", batch["tint"], colours).clamp(0, 1)
+    return result
+
+
+def _toned(values: Tensor, batch: dict[str, Tensor], layer: int) -> Tensor:
+    """Colours in other light: of people (layer 0) or of their surroundings (1)."""
+    tinted = torch.einsum("bij,bjhw->bihw", batch["tint"], values)
+    lift, gamma, contrast = (batch["tones"][:, i, None, None, None] for i in range(3))
+    lit = (tinted * batch["gains"][:, layer, :, None, None]).clamp(1e-4, 1) ** gamma
+    return ((lit - 0.45) * contrast + 0.45 + lift).clamp(0, 1)
+
+
+def _points(batch: dict[str, Tensor]) -> Tensor:
+    """Points in canonical scale, seen by the window's camera."""
+    depth = batch["depth"][:, 0] / batch["known"][:, 0].clamp_min(1e-3)
+    focal, middle_x, middle_y = (batch["intrinsics"][:, i, j, None, None] for i, j in ((0, 0), (0, 2), (1, 2)))
+    across = torch.arange(WIDTH, device=depth.device)[None, None, :] - middle_x
+    down = torch.arange(HEIGHT, device=depth.device)[None, :, None] - middle_y
+    points = torch.stack([across * depth / focal, down * depth / focal, depth], dim=1)
+    return points * batch["scales"][..., None, None]
 
 
 def worsen(images: Tensor, rng: np.random.Generator, share: float) -> Tensor:
@@ -248,35 +293,23 @@ def _worsened(image: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def _camera(row: dict[str, NDArray[np.generic]], window: Window) -> dict[str, Tensor]:
-    middle = np.array([(WIDTH - 1) / 2, (HEIGHT - 1) / 2])
-    scale = float(np.sqrt(window.scale.prod()))
-    cos, sin, side = float(np.cos(window.angle)), float(np.sin(window.angle)), -1.0 if window.flip else 1.0
-    away = (middle - window.centre) / scale
-    offset = np.array([side * (cos * away[0] + sin * away[1]), -sin * away[0] + cos * away[1]])
-    focal = float(row["focal"]) / scale
-    intrinsics = np.array([[focal, 0, middle[0] + offset[0]], [0, focal, middle[1] + offset[1]], [0, 0, 1.0]])
+    """The camera that rolls and zooms with the window; the picture's looks through the middle of the picture."""
+    focal = float(row["focal"]) / float(np.sqrt(window.scale.prod()))
+    across, down = window.to_result(MIDDLE)
+    intrinsics = np.array([[focal, 0, across], [0, focal, down], [0, 0, 1.0]])
     return {
-        "turn": torch.tensor([cos, sin, side]),
+        "turn": torch.tensor(window.turn),
         "intrinsics": torch.from_numpy(intrinsics).float(),
-        "scales": torch.tensor([WIDTH_FOCAL / focal], dtype=torch.float32),
+        "scales": torch.tensor([canonical_scale(focal)], dtype=torch.float32),
     }
 
 
-WIDTH_FOCAL = 768.0
-"""Focal length of the canonical camera, in pixels of the network's input."""
-
-
 def _pose(row: dict[str, NDArray[np.generic]], window: Window) -> dict[str, Tensor]:
-    if window.person is None:
-        return {"keypoints": torch.zeros(308, 3)}
-    points = row["keypoints"][window.person].astype(np.float64)
-    away = (points[:, :2] - window.centre) / window.scale
-    cos, sin = np.cos(window.angle), np.sin(window.angle)
-    x, y = cos * away[:, 0] + sin * away[:, 1], -sin * away[:, 0] + cos * away[:, 1]
-    seen = points[:, 2]
-    if window.flip:
-        x, y, seen = -x[KEYPOINT_SWAP], y[KEYPOINT_SWAP], seen[KEYPOINT_SWAP]
-    placed = np.stack([x + (WIDTH - 1) / 2, y + (HEIGHT - 1) / 2, seen], axis=1)
-    inside = ((placed[:, :2] >= 0) & (placed[:, :2] < [WIDTH, HEIGHT])).all(axis=1)
-    placed[~inside] = 0
+    """Keypoints of the window's person, ``(308, 3)``: x, y, visibility; 0 for those outside."""
+    placed = np.zeros((len(KEYPOINT_SWAP), 3))
+    if window.person is not None:
+        placed[:] = row["keypoints"][window.person]
+        placed[:, :2] = window.to_result(placed[:, :2])
+        placed = placed[KEYPOINT_SWAP] if window.flip else placed
+        placed[~((placed[:, :2] >= 0) & (placed[:, :2] < [WIDTH, HEIGHT])).all(axis=1)] = 0
     return {"keypoints": torch.from_numpy(placed.astype(np.float32))}

@@ -23,6 +23,9 @@ __all__ = ["SharedNetwork", "TaskNetwork", "task_loss", "task_network_from_share
 SHARED_STAGES = 2
 """Doublings of the shared heads: maps of a quarter of the input's size."""
 
+FINE = 2
+"""Pixels of the picture per pixel of the map in the heads of segmentation and matting: half the size."""
+
 LAYER_SCALE = 0.5
 """Start of the layer scales: the published 1e-4 is for deep trunks, and eight layers would learn nothing for long."""
 
@@ -65,9 +68,7 @@ class SharedNetwork(nn.Module):
 
     def forward(self, pixel_values: Tensor) -> dict[str, Tensor]:
         """Raw maps by task, and ``scales``."""
-        tokens = self.model(pixel_values).last_hidden_state[:, self.model.num_prefix_tokens :]
-        height, width = pixel_values.shape[2] // 16, pixel_values.shape[3] // 16
-        features = tokens.transpose(1, 2).unflatten(2, (height, width))
+        features = feature_map(self.model, pixel_values)
         return {task: self.heads[task](features) for task in TASKS} | {"scales": self.scale_head(features)}
 
 
@@ -84,12 +85,15 @@ class TaskNetwork(nn.Module):
 
     def forward(self, pixel_values: Tensor) -> dict[str, Tensor]:
         """Raw maps of the task, and ``scales`` for the pointmap."""
-        trunk = self.network.model
-        tokens = trunk(pixel_values).last_hidden_state[:, trunk.num_prefix_tokens :]
-        height, width = pixel_values.shape[2] // 16, pixel_values.shape[3] // 16
-        features = tokens.transpose(1, 2).unflatten(2, (height, width))
+        features = feature_map(self.network.model, pixel_values)
         maps = {self.task: self.network.decode_head(features)}
         return maps | ({"scales": self.network.scale_head(features)} if self.task == "pointmap" else {})
+
+
+def feature_map(trunk: Sapiens2Model, pixel_values: Tensor) -> Tensor:
+    """What heads take, ``(B, hidden_size, h, w)``."""
+    patches = trunk(pixel_values).last_hidden_state[:, trunk.num_prefix_tokens :]
+    return patches.transpose(1, 2).unflatten(2, trunk.grid_hw(pixel_values))
 
 
 def prepare_predictor(predictor: nn.Conv2d, task: Task) -> None:
@@ -166,10 +170,18 @@ def _pose(outputs: Outputs, batch: Outputs) -> Tensor:
 
 
 def _seg(outputs: Outputs, batch: Outputs) -> Tensor:
-    factor = batch["parts"].shape[1] // outputs["seg"].shape[2]
+    logits = outputs["seg"]
+    factor = batch["parts"].shape[1] // logits.shape[2]
     labels = batch["parts"][:, factor // 2 :: factor, factor // 2 :: factor].long()
-    cross_entropy = losses.cross_entropy_loss(outputs["seg"], labels, class_weights=PART_WEIGHTS)
-    return cross_entropy + 0.5 * losses.dice_loss(outputs["seg"], labels)
+    if factor == FINE:
+        logits, labels = _one_in_four(logits), _one_in_four(labels)
+    cross_entropy = losses.cross_entropy_loss(logits, labels, class_weights=PART_WEIGHTS)
+    return cross_entropy + 0.5 * losses.dice_loss(logits, labels)
+
+
+def _one_in_four(maps: Tensor) -> Tensor:
+    """One pixel of each two by two, at another place in every sample of four: neighbours say the same, and cost."""
+    return torch.cat([maps[place::4, ..., place // 2 :: 2, place % 2 :: 2] for place in range(4)])
 
 
 def _normal(outputs: Outputs, batch: Outputs) -> Tensor:

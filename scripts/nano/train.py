@@ -33,6 +33,8 @@ PREDICTOR_HASTE = 5
 PROCESSES = 2
 """Processes that a stage is trained with; the figures in the cards belong to this number."""
 
+LOG_EVERY = 20
+SAVE_EVERY = 100
 LABELS = ("inside", "parts", "keypoints", "intrinsics", "scales")
 
 
@@ -79,10 +81,11 @@ def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -
     )
 
 
+SHARED = "shared"
 STAGES: dict[str, Stage] = {
-    "shared": Stage(TASKS, 1500),
-    "seg": _task_stage("seg", 1170, 1, stretch=1.25, person_windows=0.4),
-    "matting": _task_stage("matting", 420, 3, stretch=1.25, person_windows=0.4),
+    SHARED: Stage(TASKS, 1500),
+    "seg": _task_stage("seg", 5000, 1, stretch=1.25, person_windows=0.4),
+    "matting": _task_stage("matting", 1520, 6, stretch=1.25, person_windows=0.4),
     "normal": _task_stage("normal", 450, person_windows=0.4),
     "albedo": _task_stage("albedo", 220, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
     "pointmap": _task_stage("pointmap", 0, person_windows=0.4),
@@ -125,9 +128,9 @@ class Run:
         self._resume()
 
     def _network(self, work: Path) -> SharedNetwork | TaskNetwork:
-        if self.name == "shared":
+        if self.name == SHARED:
             return SharedNetwork()
-        shared = torch.load(work / "shared" / "final.pt", weights_only=True)
+        shared = torch.load(work / SHARED / "final.pt", weights_only=True)
         return task_network_from_shared(self.stage.tasks[0], shared)
 
     @property
@@ -157,7 +160,7 @@ class Run:
 
     def finish(self) -> None:
         """Keep the averaged weights as the stage's result."""
-        prefix = "" if self.name == "shared" else "network."
+        prefix = "" if self.name == SHARED else "network."
         torch.save({key.removeprefix(prefix): value for key, value in self.average.items()}, self.folder / "final.pt")
         self._state_path.unlink(missing_ok=True)
 
@@ -204,14 +207,12 @@ def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compi
     nobody = training[pool.arrays["count"][training] == 0]
     run = Run(name, work, rank)
     loss_step, compose_step = _steps(run.network, stage, compiled)
-    log = (run.folder / "log.jsonl").open("a", buffering=1)
-    start, first = time.monotonic(), run.step
-    sums: list[list[float]] = []
+    log = TrainingLog(run, processes)
     while run.step < stage.steps:
         rng = np.random.default_rng([stage.seed, run.step, rank])
         chosen = batch_indices(training, stage.seed, run.step * processes + rank, stage.batch)
         chosen[: stage.empty] = rng.choice(nobody, stage.empty)
-        batch = make_batch(pool, chosen, rng, stage.augmentation)
+        batch = make_batch(pool, chosen, rng, stage.augmentation, stage.tasks)
         factor = run.set_rates()
         with torch.no_grad():
             truth = compose_step(batch)
@@ -221,29 +222,52 @@ def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compi
         (terms * weights).sum().backward()
         norm = run.update()
         run.step += 1
-        sums.append([*terms.detach().tolist(), norm])
-        if rank == 0 and run.step % 20 == 0:
-            means = np.mean(sums, axis=0)
-            sums = []
-            speed = (run.step - first) * stage.batch * processes / (time.monotonic() - start)
-            entry: dict[str, Any] = {
-                "stage": name,
-                "step": run.step,
-                "losses": {task: round(float(value), 4) for task, value in zip(stage.tasks, means, strict=False)},
-                "gradient_norm": round(float(means[-1]), 3),
-                "rate": round(factor, 4),
-                "images_per_s": round(speed, 1),
-                "minutes_left": round((stage.steps - run.step) * stage.batch * processes / speed / 60, 1),
-            }
-            print(json.dumps(entry), file=log)
-        if rank == 0 and (run.step % 250 == 0 or run.step == stage.steps):
-            run.save()
-            figures = measure(run.network, run.average, stage.tasks, pool, held_out)
-            print(json.dumps({"stage": name, "step": run.step, "held_out": figures}), file=log)
-        if dist.is_initialized() and run.step % 250 == 0:
-            dist.barrier()
+        log.add(terms.detach().tolist(), norm, factor)
+        if run.step % SAVE_EVERY == 0 or run.step == stage.steps:
+            if rank == 0:
+                run.save()
+                log.write(held_out=measure(run.network, run.average, stage.tasks, pool, held_out))
+            if dist.is_initialized():
+                dist.barrier()
     if rank == 0:
         run.finish()
+
+
+class TrainingLog:
+    """Lines of JSON about a stage, written by the first process.
+
+    Args:
+        run: The stage.
+        processes: How many share its batches.
+    """
+
+    def __init__(self, run: Run, processes: int) -> None:
+        self.run, self.processes = run, processes
+        self.start, self.first = time.monotonic(), run.step
+        self.sums: list[list[float]] = []
+
+    def add(self, losses: list[float], norm: float, factor: float) -> None:
+        """Take in a step; every :data:`LOG_EVERY` steps write the means, the speed and the minutes left."""
+        self.sums.append([*losses, norm])
+        stage, step = self.run.stage, self.run.step
+        if step % LOG_EVERY:
+            return
+        *means, mean_norm = (round(float(value), 4) for value in np.mean(self.sums, axis=0))
+        self.sums = []
+        per_step = (time.monotonic() - self.start) / (step - self.first)
+        self.write(
+            losses=dict(zip(stage.tasks, means, strict=True)),
+            gradient_norm=mean_norm,
+            rate=round(factor, 4),
+            images_per_s=round(stage.batch * self.processes / per_step, 1),
+            minutes_left=round((stage.steps - step) * per_step / 60, 1),
+        )
+
+    def write(self, **entry: Any) -> None:
+        """Write a line."""
+        if self.run.rank == 0:
+            with (self.run.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+                print(json.dumps({"stage": self.run.name, "step": self.run.step, **entry}), file=file)
 
 
 def _steps(network: nn.Module, stage: Stage, compiled: bool) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,20 +14,31 @@ import torch.nn.functional as F
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the scripts are no part of the package
 
-from scripts.nano.batches import Augmentation, batch_indices, compose, make_batch  # noqa: E402
+from scripts.nano import batches, train  # noqa: E402
+from scripts.nano.batches import MIDDLE, Augmentation, Window, batch_indices, compose, make_batch  # noqa: E402
+from scripts.nano.export import CHECKPOINTS, export  # noqa: E402
 from scripts.nano.networks import SharedNetwork, task_network_from_shared  # noqa: E402
+from scripts.nano.pages import GUIDE, card, guide  # noqa: E402
 from scripts.nano.pool import Pool, render_share  # noqa: E402
+from scripts.nano.report import REPORT  # noqa: E402
 from scripts.nano.smoke import falls  # noqa: E402
+from scripts.nano.train import Stage, TrainingLog, run_stage  # noqa: E402
 
-from sapiens2.assets import part_table  # noqa: E402
-from sapiens2.types import TASKS  # noqa: E402
+import sapiens2  # noqa: E402
+from sapiens2.assets import keypoint_table, part_table  # noqa: E402
+from sapiens2.types import TASKS, Task  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
+def pool_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pool")
     render_share(folder, 8, 60_010_000_000, 0, 1)
-    return Pool(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pool(pool_folder: Path) -> Pool:
+    return Pool(pool_folder)
 
 
 def truth(pool: Pool, seed: int, augmentation: Augmentation | None) -> dict[str, torch.Tensor]:
@@ -65,13 +77,32 @@ def test_augmented_keypoints__stay_on_people(pool: Pool) -> None:
     assert np.mean(np.array(hits) > 0) > 0.9
 
 
-def test_mirrored_window__swaps_the_classes_of_sides(pool: Pool) -> None:
-    plain = truth(pool, 0, None)
+@pytest.mark.parametrize("index", range(3))
+def test_mirrored_window__is_the_mirrored_picture_with_sides_swapped(pool: Pool, index: int) -> None:
+    row = pool.row(index)
+    plain, mirrored = (Window(MIDDLE, np.ones(2), 0.0, flip, 0) for flip in (False, True))
+    own, other = batches._warped(row, plain, TASKS), batches._warped(row, mirrored, TASKS)
+    assert torch.equal(own["parts"].long(), torch.from_numpy(row["parts"]).long())
     swap = torch.tensor(part_table().flip_permutation)
-    found = [truth(pool, seed, Augmentation())["turn"][:, 2] for seed in range(2)]
-    assert {-1.0, 1.0} <= set(torch.cat(found).tolist())  # both ways occur
-    assert torch.equal(swap[swap], torch.arange(29))
-    assert int(plain["parts"].max()) < 29
+    assert torch.equal(other["parts"].long(), swap[own["parts"].long()].flip(1))
+    assert {
+        name for name in own if name != "parts" and not torch.allclose(other[name], own[name].flip(-1), atol=0.02)
+    } == set()
+
+    points, mirror = batches._pose(row, plain)["keypoints"], batches._pose(row, mirrored)["keypoints"]
+    expected = points[list(keypoint_table().flip_permutation)]
+    seen = expected[:, 2] > 0
+    assert torch.equal(mirror[:, 2], expected[:, 2])
+    torch.testing.assert_close(mirror[seen, 0], 191 - expected[seen, 0], atol=1e-3, rtol=0)
+    torch.testing.assert_close(mirror[seen, 1], expected[seen, 1], atol=1e-3, rtol=0)
+
+
+def test_make_batch__chance_and_maps_do_not_depend_on_the_tasks(pool: Pool) -> None:
+    whole = truth(pool, 4, Augmentation())
+    batch = make_batch(pool, np.arange(8), np.random.default_rng(4), Augmentation(), ["seg"])
+    alone = batch | compose(batch)
+    assert set(whole) - set(alone) == {"known", "covered", "normals", "depth", "points", "albedo"}
+    assert all(torch.equal(alone[name], whole[name]) for name in alone)
 
 
 def test_batch_indices__each_sample_once_in_an_epoch() -> None:
@@ -89,6 +120,65 @@ def test_task_network__starts_from_the_shared_one(task: str) -> None:
     assert torch.equal(own.model.norm.weight, shared.model.norm.weight)
     first = own.decode_head.upsample_layers[0].convolution.weight
     assert torch.equal(first, shared.heads[task].upsample_layers[0].convolution.weight)
+
+
+class PowerCutError(Exception):
+    """Somebody pulled the plug."""
+
+
+def test_stages__go_on_after_a_stop_and_end_in_checkpoints_that_load(
+    pool_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = {
+        "shared": Stage(TASKS, 2, batch=2),
+        "seg": Stage(("seg",), 3, batch=2, warm_up=1, seed=1),
+        "pose": Stage(("pose",), 0, batch=2, seed=2),
+    }
+    monkeypatch.setattr(train, "STAGES", stages)
+    monkeypatch.setattr(train, "HELD_OUT", 2)
+    monkeypatch.setattr(train, "SAVE_EVERY", 1)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for work in (whole, stopped):
+        work.mkdir()
+        (work / "pool").symlink_to(pool_folder)
+    for name in stages:
+        run_stage(name, whole, compiled=False)
+    (stopped / "shared").symlink_to(whole / "shared")
+
+    add = TrainingLog.add
+
+    def stop(self: TrainingLog, losses: list[float], norm: float, factor: float) -> None:
+        add(self, losses, norm, factor)
+        if self.run.step == 3:  # two steps are saved, the third is lost
+            raise PowerCutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingLog, "add", stop)
+        with pytest.raises(PowerCutError):
+            run_stage("seg", stopped, compiled=False)
+    run_stage("seg", stopped, compiled=False)
+
+    own = torch.load(whole / "seg" / "final.pt", weights_only=True)
+    gone_on = torch.load(stopped / "seg" / "final.pt", weights_only=True)
+    assert all(torch.equal(value, gone_on[name]) for name, value in own.items())
+    steps = [json.loads(line)["step"] for line in (stopped / "seg" / "log.jsonl").read_text().splitlines()]
+    assert steps == [1, 2, 3]
+
+    for task in ("seg", "pose"):
+        folder = export(task, whole, tmp_path)
+        prediction = sapiens2.load(task, model=folder, device="cpu")(np.zeros((64, 48, 3), np.uint8))
+        assert prediction is not None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_card__is_what_the_committed_report_makes(task: Task) -> None:
+    report = json.loads(REPORT.read_text(encoding="utf-8"))
+    assert (CHECKPOINTS / f"nano-{task}" / "README.md").read_text(encoding="utf-8") == card(task, report)
+
+
+def test_guide__has_the_figures_of_the_committed_report() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    assert text == guide(text, json.loads(REPORT.read_text(encoding="utf-8")))
 
 
 @pytest.mark.slow

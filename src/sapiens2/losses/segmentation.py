@@ -80,8 +80,8 @@ def dice_loss(
     """
     logits, labels, counted = _aligned(logits, labels, ignore_index)
     first_class = 1 if exclude_background else 0
-    classes = torch.arange(first_class, logits.shape[1], device=labels.device).view(1, -1, 1, 1)
-    truth = (labels[:, None] == classes) & counted[:, None]  # (B, C', H, W)
+    classes = torch.arange(first_class, logits.shape[1], dtype=torch.int32, device=labels.device).view(1, -1, 1, 1)
+    truth = (labels.to(torch.int32)[:, None] == classes) & counted[:, None]  # (B, C', H, W); int64 compares slowly
     probabilities = zero_outside(logits.softmax(dim=1)[:, first_class:], counted[:, None])
 
     overlap = zero_outside(probabilities, truth).sum(dim=(2, 3))  # (B, C')

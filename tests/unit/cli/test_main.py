@@ -58,7 +58,10 @@ def test_help__of_each_command(command: str, capsys: pytest.CaptureFixture[str])
         (["predict", "a.jpg", "--size", "7b"], "invalid choice: '7b'"),
         (["predict", "a.jpg", "--size", "1b", "--task", "face"], "invalid choice: 'face'"),
         (["predict", "a.jpg", "--size", "1b", "--batch-size", "0"], "expected a whole number of at least 1"),
-        (["predict", "a.jpg", "--size", "1b", "--batch-size", "x"], "argument --batch-size: expected a whole number of at least 1"),
+        (
+            ["predict", "a.jpg", "--size", "1b", "--batch-size", "x"],
+            "argument --batch-size: expected a whole number of at least 1",
+        ),
         (["init", "--size", "nano", "-o", "x"], "the following arguments are required: -t/--task"),
         (["convert", "a", "b", "--to", "onnx"], "invalid choice: 'onnx'"),
     ],
