@@ -84,7 +84,7 @@ def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -
 SHARED = "shared"
 STAGES: dict[str, Stage] = {
     SHARED: Stage(TASKS, 1500),
-    "seg": _task_stage("seg", 5000, 1, stretch=1.25, person_windows=0.4),
+    "seg": _task_stage("seg", 3970, 1, stretch=1.25, person_windows=0.4),
     "matting": _task_stage("matting", 1520, 6, stretch=1.25, person_windows=0.4),
     "normal": _task_stage("normal", 450, person_windows=0.4),
     "albedo": _task_stage("albedo", 220, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt

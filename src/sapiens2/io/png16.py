@@ -18,7 +18,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 HEADER = struct.Struct(">IIBBBBB")  # width, height, bit depth, colour type, compression, filter, interlace
 RGB = 2  # colour type
 PIXEL_BYTES = 6
-COMPRESSION_LEVEL = 3  # on normal maps as small as level 6, in half the time
+FASTEST = 1  # level of zlib: on normal maps 3 % larger than level 6, in less than half the time
 
 
 def encode_rgb16(pixels: NDArray[np.uint16], extra_chunks: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
@@ -28,7 +28,7 @@ def encode_rgb16(pixels: NDArray[np.uint16], extra_chunks: Iterable[tuple[bytes,
     chunks = [
         (b"IHDR", HEADER.pack(width, height, 16, RGB, 0, 0, 0)),
         *extra_chunks,
-        (b"IDAT", zlib.compress(_filtered(rows).tobytes(), COMPRESSION_LEVEL)),
+        (b"IDAT", zlib.compress(_filtered(rows).tobytes(), FASTEST)),
         (b"IEND", b""),
     ]
     return SIGNATURE + b"".join(_chunk(kind, data) for kind, data in chunks)

@@ -7,7 +7,7 @@ raised toe down and a knee back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +28,7 @@ from sapiens2.data.synthetic.body_files import (
 from sapiens2.data.synthetic.kernels.surface import skin_vertices
 from sapiens2.data.synthetic.warp_runtime import array, launch, to_numpy, wp, zeros
 
-__all__ = ["BODY_VERTICES", "BodyModel", "PosedBody", "body_model"]
+__all__ = ["BODY_VERTICES", "BodyModel", "PosedBody", "body_model", "means"]
 
 BODY_VERTICES = 13380
 """The vertices of the body come first in the base mesh; helpers follow."""
@@ -120,9 +120,9 @@ class BodyModel:
             details: ``(D,)`` each -1 (first end) to 1 (second end).
             expression: Facial action -> 0..1.
         """
-        vertices = self.template.copy()
+        vertices, weighted = self.template.copy(), np.empty_like(self.template)
         for index in np.flatnonzero(weights > 1e-6):
-            vertices += np.float32(weights[index]) * self.targets[index]
+            vertices += np.multiply(self.targets[index], np.float32(weights[index]), out=weighted)
         for (low, high), value in zip(self.details, details, strict=True):
             end = high if value > 0 else low
             vertices[end.vertices] += np.float32(abs(value)) * end.offsets
@@ -133,8 +133,7 @@ class BodyModel:
 
     def posed(self, rest: Floats, rotations: Mapping[str, NDArray[np.float64]]) -> PosedBody:
         """Pose a body; ``rotations`` holds the bones that are turned."""
-        heads = np.stack([rest[own].mean(axis=0, dtype=np.float64) for own in self.rig.head_vertices])
-        tails = np.stack([rest[own].mean(axis=0, dtype=np.float64) for own in self.rig.tail_vertices])
+        heads, tails = means(rest, self.rig.head_vertices), means(rest, self.rig.tail_vertices)
         turned = np.empty((len(heads), 3, 3))
         places = np.empty((len(heads), 3))
         for bone, (name, parent) in enumerate(zip(self.rig.names, self.rig.parents, strict=True)):
@@ -161,6 +160,14 @@ class BodyModel:
             to_numpy(vertices),
             *(own.astype(np.float32) for own in (turned, places, ends, heads, tails)),
         )
+
+
+def means(points: Floats, groups: Sequence[Ints]) -> NDArray[np.float64]:
+    """The mean of each group of points, ``(G, 3)``; no group is empty."""
+    sizes = np.array([len(own) for own in groups])
+    sums = np.add.reduceat(points[np.concatenate(groups)].astype(np.float64), np.cumsum(sizes) - sizes, axis=0)
+    result: NDArray[np.float64] = sums / sizes[:, None]
+    return result
 
 
 @cache

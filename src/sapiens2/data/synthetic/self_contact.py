@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sapiens2.data.synthetic.body_model import body_model
+from sapiens2.data.synthetic.body_model import body_model, means
 
 __all__ = ["joint_places", "passes_through_itself"]
 
@@ -32,12 +32,16 @@ PAIRS = (
     *((f"{own}L", f"{other}R") for own in _ARM_PARTS for other in _ARM_PARTS),
     *((f"{own}L", f"{other}R") for own in ("thigh", "shin") for other in ("thigh", "shin")),
 )
+_NUMBER = {name: number for number, name in enumerate(CAPSULES)}
+FIRST, SECOND = np.array([[_NUMBER[one], _NUMBER[other]] for one, other in PAIRS]).T
+TOUCHING = np.array([CAPSULES[one][2] + CAPSULES[other][2] for one, other in PAIRS])
+"""Distance below which the capsules of a pair overlap."""
 
 
 @cache
 def _rest() -> Matrix:
     model = body_model()
-    return np.stack([model.template[own].mean(axis=0, dtype=np.float64) for own in model.rig.head_vertices])
+    return means(model.template, model.rig.head_vertices)
 
 
 def joint_places(rotations: Mapping[str, Matrix]) -> dict[str, Matrix]:
@@ -56,17 +60,9 @@ def joint_places(rotations: Mapping[str, Matrix]) -> dict[str, Matrix]:
 def passes_through_itself(rotations: Mapping[str, Matrix]) -> bool:
     """Whether two capsules that never touch in the rest pose overlap."""
     places = joint_places(rotations)
-    for one, other in PAIRS:
-        start, end, radius = CAPSULES[one]
-        start_other, end_other, radius_other = CAPSULES[other]
-        distance = _segment_distance(places[start], places[end], places[start_other], places[end_other])
-        if distance < radius + radius_other:
-            return True
-    return False
-
-
-def _segment_distance(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> float:
-    """Distance of two segments, from points along both."""
     steps = np.linspace(0, 1, 7)[:, None]
-    one, other = a + steps * (b - a), c + steps * (d - c)
-    return float(np.sqrt(((one[:, None] - other[None]) ** 2).sum(axis=2)).min())
+    starts, ends = (np.array([places[own[side]] for own in CAPSULES.values()])[:, None] for side in (0, 1))
+    along = starts + steps * (ends - starts)  # (capsules, 7, 3)
+    between = along[FIRST, :, None] - along[SECOND, None]  # (pairs, 7, 7, 3)
+    distances = np.sqrt((between**2).sum(axis=3).min(axis=(1, 2)))
+    return bool((distances < TOUCHING).any())
