@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sapiens2 import __version__
 from sapiens2.assets import keypoint_table, part_table
-from sapiens2.data.synthetic import PictureSeries, SyntheticSample, render, render_frame
-from sapiens2.errors import InputError
+from sapiens2.data.synthetic import SyntheticSample, render, render_frame
+from sapiens2.data.synthetic.synthetic_sample import checked_number
+from sapiens2.errors import MissingDependencyError
 from sapiens2.io import (
     PosedImage,
     coco_pose_document,
@@ -28,59 +29,11 @@ from sapiens2.io import (
     write_npz,
     write_png,
 )
+from sapiens2.services.synthesis_folder import SynthesisFolder
+from sapiens2.services.synthesis_request import Picture, SynthesisRequest
 from sapiens2.types import PathLike, SizeHW
 
 __all__ = ["SynthesisReport", "SynthesisRequest", "synthesise"]
-
-FOLDERS = ("images", "parts", "normals", "depth", "alpha", "foreground", "albedo", "people")
-
-
-@dataclass(frozen=True)
-class SynthesisRequest(PictureSeries):
-    """What to make.
-
-    Attributes:
-        count: Pictures, or clips.
-        size_hw: Height and width.
-        people: Fewest and most people in a picture; 0 makes pictures without people.
-        seed: Seed of the run.
-        frames: Frames of each clip; 0 makes single pictures.
-
-    Raises:
-        InputError: A number is out of range.
-    """
-
-    frames: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.frames < 0:
-            raise InputError(f"frames must be 0 or more, got {self.frames}")
-
-    def pictures(self) -> list[Picture]:
-        """Every picture, in order."""
-        pictures = []
-        for index in range(self.count):
-            seed, people = self.picture(index)
-            if self.frames:
-                pictures += [
-                    Picture(f"{index:06d}_{frame:04d}", seed, people, frame, self.frames)
-                    for frame in range(self.frames)
-                ]
-            else:
-                pictures.append(Picture(f"{index:06d}", seed, people))
-        return pictures
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture to make: its stem, seed, people, and its place in a clip of ``frames`` (0: none)."""
-
-    stem: str
-    seed: int
-    people: int
-    frame: int = 0
-    frames: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +56,12 @@ def synthesise(
 
     Files: ``images/``, ``parts/`` (class ids with a palette), ``normals/`` (16-bit PNG), ``depth/`` (NPZ, metres) with
     ``intrinsics.json``, ``alpha/``, ``foreground/`` (premultiplied), ``albedo/`` (transparent where nobody is),
-    ``keypoints.json`` (COCO with 308 names) and ``scene.json`` (seeds and versions). ``people/`` holds keypoints, boxes
-    and camera of each picture; a picture whose file there exists is done, and is kept by the next run.
+    ``keypoints.json`` (COCO with 308 names) and ``scene.json`` (request, seeds and versions). ``people/`` holds
+    keypoints, boxes and camera of each picture.
+
+    A folder can be filled in many runs. Pictures of which every file is there and whole are kept, the others are made;
+    a larger ``count`` goes on. Versions of the first run stay in ``scene.json``; those of later runs that make pictures
+    are noted in ``later_versions`` when they differ.
 
     Args:
         output: Folder; made when it does not exist.
@@ -113,48 +70,45 @@ def synthesise(
         on_picture: Called with the pictures done and all pictures.
 
     Raises:
-        InputError: The folder holds pictures of another request.
+        InputError: The folder holds pictures of another request, or files that synth did not write; ``workers`` is no
+            number from 1. Nothing is written then.
         MissingDependencyError: The extra ``synth`` is not installed.
     """
-    folder = Path(output)
-    _claim(folder, request)
-    pictures = request.pictures()
-    todo = [own for own in pictures if not _record_path(folder, own).is_file()]
-    done = len(pictures) - len(todo)
-    for _ in _each_made(folder, todo, request.size_hw, workers):
+    workers = checked_number("workers", workers, 1)
+    folder = SynthesisFolder(Path(output), request)
+    records = {own.stem: folder.whole_record(own) for own in folder.pictures}
+    todo = [own for own in folder.pictures if records[own.stem] is None]
+    folder.claim(_versions() if todo else None)
+    done = len(records) - len(todo)
+    for _ in _each_made(folder, todo, workers):
         done += 1
         if on_picture is not None:
-            on_picture(done, len(pictures))
-    _summarise(folder, request, pictures)
-    return SynthesisReport(folder, len(todo), len(pictures) - len(todo))
+            on_picture(done, len(records))
+    _summarise(folder, [records[own.stem] or read_json(folder.record_path(own)) for own in folder.pictures])
+    return SynthesisReport(folder.path, len(todo), len(records) - len(todo))
 
 
-def _claim(folder: Path, request: SynthesisRequest) -> None:
-    """Make the folders, and refuse those that another request filled."""
-    for name in FOLDERS:
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    plan, path = _plan(request), folder / "scene.json"
-    if path.is_file() and read_json(path)["request"] != plan["request"]:
-        raise InputError(f"{folder} holds pictures of another request (see {path}); name another folder")
-    write_json(path, plan, indent=2)
+def _versions() -> dict[str, str]:
+    try:
+        makers = {name: importlib.metadata.version(name) for name in ("anny", "warp-lang", "numpy")}
+    except importlib.metadata.PackageNotFoundError as error:
+        raise MissingDependencyError(
+            f"{error.name} is not installed, and making people needs it. Install it with: pip install 'sapiens2[synth]'"
+        ) from error
+    return {"sapiens2": __version__, **makers}
 
 
-def _plan(request: SynthesisRequest) -> dict[str, Any]:
-    own = asdict(request) | {"size_hw": list(request.size_hw), "people": list(request.people)}
-    versions = {name: importlib.metadata.version(name) for name in ("anny", "warp-lang", "numpy")}
-    return {"request": own, "versions": {"sapiens2": __version__, **versions}}
-
-
-def _each_made(folder: Path, todo: list[Picture], size_hw: SizeHW, workers: int) -> Iterator[None]:
-    if workers <= 1 or len(todo) < 2:
+def _each_made(folder: SynthesisFolder, todo: list[Picture], workers: int) -> Iterator[None]:
+    path, size_hw = folder.path, folder.request.size_hw
+    if workers == 1 or len(todo) < 2:
         for picture in todo:
-            _make(folder, picture, size_hw)
+            _make(path, picture, size_hw)
             yield
         return
     # Started afresh: Warp and threads do not survive a fork. Numbers come from kernels that run on one thread.
     context = multiprocessing.get_context("spawn")
     with _one_thread_each(), ProcessPoolExecutor(min(workers, len(todo)), mp_context=context) as pool:
-        waiting = [pool.submit(_make, folder, picture, size_hw) for picture in todo]
+        waiting = [pool.submit(_make, path, picture, size_hw) for picture in todo]
         try:
             for finished in as_completed(waiting):
                 finished.result()
@@ -196,15 +150,11 @@ def _make(folder: Path, picture: Picture, size_hw: SizeHW) -> None:
     known = _to_bytes(np.isfinite(sample.albedo[:1]).astype(np.float32))
     albedo = np.concatenate([_to_bytes(np.nan_to_num(sample.albedo)), known])
     write_png(folder / "albedo" / name, albedo.transpose(1, 2, 0))
-    write_json(_record_path(folder, picture), _record(picture, sample))
+    write_json(folder / "people" / f"{picture.stem}.json", _record(picture, sample))
 
 
 def _to_bytes(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.rint(values.clip(0, 1) * 255).astype(np.uint8)
-
-
-def _record_path(folder: Path, picture: Picture) -> Path:
-    return folder / "people" / f"{picture.stem}.json"
 
 
 def _record(picture: Picture, sample: SyntheticSample) -> dict[str, Any]:
@@ -217,13 +167,11 @@ def _record(picture: Picture, sample: SyntheticSample) -> dict[str, Any]:
     }
 
 
-def _summarise(folder: Path, request: SynthesisRequest, pictures: list[Picture]) -> None:
+def _summarise(folder: SynthesisFolder, records: list[dict[str, Any]]) -> None:
     """Join the records of all pictures into the files that loaders read."""
-    records = [read_json(_record_path(folder, picture)) for picture in pictures]
-    write_json(folder / "intrinsics.json", {own["stem"]: own["intrinsics"] for own in records})
-    write_json(folder / "keypoints.json", _coco_document(records, request))
-    scenes = [{name: own[name] for name in ("stem", "seed", "people", "frame", "framing")} for own in records]
-    write_json(folder / "scene.json", _plan(request) | {"pictures": scenes}, indent=2)
+    write_json(folder.path / "intrinsics.json", {own["stem"]: own["intrinsics"] for own in records})
+    write_json(folder.path / "keypoints.json", _coco_document(records, folder.request))
+    folder.finish([{name: own[name] for name in ("stem", "seed", "people", "frame", "framing")} for own in records])
 
 
 def _coco_document(records: list[dict[str, Any]], request: SynthesisRequest) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sapiens2.data.synthetic.synthetic_sample import MAX_PEOPLE
+from sapiens2.data.synthetic.synthetic_sample import MAX_PEOPLE, checked_number, checked_size
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
 
@@ -24,12 +25,12 @@ class PictureSeries:
 
     Attributes:
         count: How many.
-        size_hw: Height and width, each at least 16.
+        size_hw: Height and width, each 16 to 4096.
         people: Fewest and most people in a picture; 0 makes pictures without people.
         seed: Seed of the series.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: A number is out of range, or none.
     """
 
     count: int
@@ -38,15 +39,14 @@ class PictureSeries:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        low, high = self.people
-        if not 0 <= low <= high <= MAX_PEOPLE:
-            raise InputError(f"people must be a range within 0 to {MAX_PEOPLE}, got {low}-{high}")
-        if not 0 < self.count <= SEEDS_PER_SERIES:
-            raise InputError(f"count must be 1 to {SEEDS_PER_SERIES}, got {self.count}")
-        if min(self.size_hw) < 16:
-            raise InputError(f"size_hw must be at least 16 pixels each way, got {self.size_hw}")
-        if self.seed < 0:
-            raise InputError(f"seed must be 0 or more, got {self.seed}")
+        values = {
+            "count": checked_number("count", self.count, 1, SEEDS_PER_SERIES),
+            "size_hw": checked_size(self.size_hw),
+            "people": _checked_range(self.people),
+            "seed": checked_number("seed", self.seed, 0),
+        }
+        for name, value in values.items():  # numpy's numbers and lists become what JSON and comparisons know
+            object.__setattr__(self, name, value)
 
     def picture(self, index: int) -> tuple[int, int]:
         """Seed of a picture and the number of its people.
@@ -57,3 +57,12 @@ class PictureSeries:
         seed = self.seed * SEEDS_PER_SERIES + index
         low, high = self.people
         return seed, int(np.random.default_rng([seed, _PEOPLE_STREAM]).integers(low, high + 1))
+
+
+def _checked_range(people: Any) -> tuple[int, int]:
+    if not isinstance(people, tuple | list) or len(people) != 2:
+        raise InputError(f"people must be (fewest, most), got {people!r}")
+    low, high = (checked_number("people", number, 0, MAX_PEOPLE) for number in people)
+    if low > high:
+        raise InputError(f"people must be a range within 0 to {MAX_PEOPLE}, got {low}-{high}")
+    return low, high

@@ -5,7 +5,9 @@ Nothing here needs the extra ``synth`` before :func:`render` is called.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +16,22 @@ from sapiens2.data.sample import Sample
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
 
-__all__ = ["FRAMING_NAMES", "MAX_PEOPLE", "SyntheticSample", "render", "render_frame"]
+__all__ = [
+    "FRAMING_NAMES",
+    "MAX_PEOPLE",
+    "MAX_SIDE",
+    "MIN_SIDE",
+    "SyntheticSample",
+    "checked_number",
+    "checked_size",
+    "render",
+    "render_frame",
+]
 
 MAX_PEOPLE = 6
+
+MIN_SIDE, MAX_SIDE = 16, 4096
+"""Shortest and longest side of a picture. Rendering takes nine samples for each pixel, all in memory at once."""
 
 FRAMING_NAMES = ("full", "knees", "waist", "bust", "face", "legs")
 """What a picture can show of people."""
@@ -84,7 +99,7 @@ def render(seed: int, size_hw: SizeHW, people: int = 1, *, framing: str | None =
 
     Args:
         seed: Any number from 0.
-        size_hw: Height and width, each at least 16.
+        size_hw: Height and width, each 16 to 4096.
         people: How many, 0 to 6.
         framing: One of :data:`FRAMING_NAMES`; drawn when None.
 
@@ -92,7 +107,7 @@ def render(seed: int, size_hw: SizeHW, people: int = 1, *, framing: str | None =
         InputError: An argument is out of range.
         MissingDependencyError: The extra ``synth`` is not installed.
     """
-    _check_arguments(seed, size_hw, people)
+    seed, size_hw, people = _checked_arguments(seed, size_hw, people)
     if framing is not None and framing not in FRAMING_NAMES:
         raise InputError(f"unknown framing {framing!r}; expected one of {', '.join(FRAMING_NAMES)}")
     from sapiens2.data.synthetic.rendering import render_scene
@@ -108,7 +123,7 @@ def render_frame(seed: int, size_hw: SizeHW, people: int, frame: int, frames: in
 
     Args:
         seed: Seed of the clip.
-        size_hw: Height and width, each at least 16.
+        size_hw: Height and width, each 16 to 4096.
         people: How many, 0 to 6.
         frame: Which frame, from 0.
         frames: How many the clip has; 12 make a second.
@@ -117,19 +132,45 @@ def render_frame(seed: int, size_hw: SizeHW, people: int, frame: int, frames: in
         InputError: An argument is out of range.
         MissingDependencyError: The extra ``synth`` is not installed.
     """
-    _check_arguments(seed, size_hw, people)
-    if not 0 <= frame < frames:
-        raise InputError(f"frame must be 0 to {frames - 1}, got {frame}")
+    seed, size_hw, people = _checked_arguments(seed, size_hw, people)
+    frames = checked_number("frames", frames, 1)
+    frame = checked_number("frame", frame, 0, frames - 1)
     from sapiens2.data.synthetic.rendering import render_scene
     from sapiens2.data.synthetic.scene import Moment, sample_scene
 
     return render_scene(sample_scene(seed, size_hw, people, moment=Moment(frame, frames)), seed)
 
 
-def _check_arguments(seed: int, size_hw: SizeHW, people: int) -> None:
-    if seed < 0:
-        raise InputError(f"seed must be 0 or more, got {seed}")
-    if min(size_hw) < 16:
-        raise InputError(f"size_hw must be at least 16 pixels each way, got {size_hw}")
-    if not 0 <= people <= MAX_PEOPLE:
-        raise InputError(f"people must be 0 to {MAX_PEOPLE}, got {people}")
+def checked_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """The value, when it is a whole number within bounds; ``most`` None: any from ``least``.
+
+    Raises:
+        InputError: It is not; the message has the name.
+    """
+    try:
+        number = None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        number = None
+    bounds = f"{least} or more" if most is None else f"{least} to {most}"
+    if number is None:
+        raise InputError(f"{name} must be a whole number, {bounds}, got {value!r}")
+    if number < least or (most is not None and number > most):
+        raise InputError(f"{name} must be {bounds}, got {value}")
+    return number
+
+
+def checked_size(size_hw: Any) -> SizeHW:
+    """Height and width, when both are sides that a generated picture can have.
+
+    Raises:
+        InputError: They are not.
+    """
+    if not isinstance(size_hw, tuple | list) or len(size_hw) != 2:
+        raise InputError(f"size_hw must be (height, width), got {size_hw!r}")
+    height, width = (checked_number("size_hw: a side in pixels", side, MIN_SIDE, MAX_SIDE) for side in size_hw)
+    return height, width
+
+
+def _checked_arguments(seed: Any, size_hw: Any, people: Any) -> tuple[int, SizeHW, int]:
+    number = checked_number("people", people, 0, MAX_PEOPLE)
+    return checked_number("seed", seed, 0), checked_size(size_hw), number

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sapiens2.data.synthetic.series import SEEDS_PER_SERIES, PictureSeries
@@ -37,12 +38,36 @@ def test_picture__golden() -> None:
     ("arguments", "words"),
     [
         ((0, (64, 48)), "count must be 1 to 10000000, got 0"),
-        ((1, (8, 48)), "at least 16 pixels"),
+        ((1, (8, 48)), "size_hw: a side in pixels must be 16 to 4096, got 8"),
+        ((1, (48, 4097)), "size_hw: a side in pixels must be 16 to 4096, got 4097"),
         ((1, (64, 48), (2, 1)), "people must be a range within 0 to 6, got 2-1"),
-        ((1, (64, 48), (1, 7)), "people must be a range within 0 to 6, got 1-7"),
+        ((1, (64, 48), (1, 7)), "people must be 0 to 6, got 7"),
         ((1, (64, 48), (1, 1), -1), "seed must be 0 or more, got -1"),
     ],
 )
 def test_series__numbers_out_of_range__are_named(arguments: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         PictureSeries(*arguments)
+
+
+@pytest.mark.parametrize("value", [None, "2", 1.5, True, [1], float("nan")])
+@pytest.mark.parametrize("name", ["count", "size_hw", "people", "seed"])
+def test_series__what_is_no_number__is_named(name: str, value: Any) -> None:
+    arguments = {"count": 1, "size_hw": (64, 48), name: value}
+    with pytest.raises(InputError, match=f"{name} must be"):
+        PictureSeries(**arguments)
+
+
+@pytest.mark.parametrize("value", [None, "2", 1.5, True, [1], float("nan")])
+@pytest.mark.parametrize(("name", "good"), [("size_hw", 64), ("people", 1)])
+def test_series__pair_with_what_is_no_number__is_named(name: str, good: int, value: Any) -> None:
+    for pair in ((good, value), (value, good)):
+        with pytest.raises(InputError, match=f"{name}.* must be a whole number"):
+            PictureSeries(**{"count": 1, "size_hw": (64, 48), name: pair})
+
+
+def test_series__numpy_numbers_and_lists__are_the_same_series() -> None:
+    other = PictureSeries(np.int64(4), [np.int32(64), 48], [np.uint8(1), 3], np.int64(7))
+    assert other == PictureSeries(4, (64, 48), (1, 3), seed=7)
+    assert type(other.count) is int
+    assert type(other.size_hw) is tuple
