@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from sapiens2.services.evaluate import evaluate
+    from sapiens2.services.evaluation.report_folder import require_replaceable
 
     quiet_libraries()
     require_folder(options.output)
@@ -88,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
             bar.update(done - bar.n)
 
         try:
+            require_replaceable(options.output)
             report = evaluate(
                 options.model,
                 options.data,

@@ -33,7 +33,7 @@ def resolve_device(device: str | torch.device = "auto") -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f"device={device!r} is not known; use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'"
         ) from error

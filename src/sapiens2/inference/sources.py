@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -47,6 +47,8 @@ def checkpoint_sources(
             "give either size='0.4b' (published weights) or model='folder' (weights of your own); "
             + ("both were given" if model is not None else "neither was given")
         )
+    if size is not None and not isinstance(size, str):
+        raise ConfigurationError(f"size={size!r} is no text; choose one of {', '.join(size_names())}")
     wanted = _checked_tasks(tasks)
     if isinstance(model, str) and model.lower() in size_names() and not Path(model).exists():
         size = model.lower()
@@ -70,6 +72,8 @@ def _checked_tasks(tasks: Tasks) -> tuple[Task, ...] | None:
     """The tasks in their usual order, each once; None for all."""
     if tasks == "all":
         return None
+    if not isinstance(tasks, str | Iterable):
+        raise ConfigurationError(f"task={tasks!r} is not known; choose some of {', '.join(TASKS)}, or 'all'")
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     if not names:
         raise ConfigurationError(f"no task was given; name at least one of {', '.join(TASKS)}")
@@ -114,7 +118,11 @@ def _own(wanted: tuple[Task, ...] | None, model: PathLike | Mapping[Task, PathLi
 
 def _named(path: PathLike) -> str:
     """The path as text. An empty one would be the current folder, which nobody named."""
-    source = os.fspath(path)
+    source = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(source, str):
+        raise ConfigurationError(
+            f"model is {path!r}; name a folder, a .safetensors file or a hub id, or give a mapping from task to these"
+        )
     if not source.strip():
         raise ConfigurationError("model is empty; name a folder, a .safetensors file or a hub id")
     return source

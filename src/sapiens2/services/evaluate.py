@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -74,7 +75,8 @@ def evaluate(
         ConfigurationError: Arguments out of range, tasks that are not there.
         CheckpointError: The model cannot be loaded.
     """
-    _check_options(limit, batch_size, worst)
+    limit = None if limit is None else _whole("limit", limit, 1)
+    batch_size, worst = _whole("batch_size", batch_size, 1), _whole("worst", worst, 0)
     start = time.perf_counter()
     tasks, samples, left_out = _agree(model, data, task, limit)
     predictor = model if isinstance(model, Predictor) else load(list(tasks), model=model, device=device, dtype=dtype)
@@ -141,7 +143,7 @@ class _Run:
 
     def take(self, indices: Sequence[int], batch_size: int, flip_test: bool) -> None:
         """Read, predict and measure some samples."""
-        read = [self.samples[index] for index in indices]
+        read = [_sample(self.samples, index) for index in indices]
         for sample in read:
             for board in self.boards:
                 _require_truth(sample, board.measure)
@@ -187,14 +189,19 @@ def _agree(
         raise ConfigurationError(f"the model has no {', '.join(missing)}; it has {', '.join(offered)}")
     if isinstance(data, str | os.PathLike | Mapping):
         samples = open_samples(data, task=wanted, per_person=False)
-    else:
+    elif hasattr(data, "__len__") and hasattr(data, "__getitem__"):
         samples = data
+    else:
+        raise ConfigurationError(
+            f"data is {data!r}; expected a path or description as open_samples takes it, or samples: an object with a "
+            "length and a sapiens2.data.Sample at each index"
+        )
     if len(samples) == 0:
         raise InputError(f"there are no samples in {data if isinstance(data, str | os.PathLike) else 'these data'}")
     samples = samples if limit is None else SampleRange(samples, 0, min(limit, len(samples)))
     if wanted is not None:
         return wanted, samples, ()
-    first = samples[0]
+    first = _sample(samples, 0)
     there = [name for name in TASKS if all(getattr(first, own) is not None for own in MEASURES[name].truth)]
     tasks = tuple(name for name in there if name in offered)
     if not tasks:
@@ -209,8 +216,8 @@ def _agree(
 
 def _wanted(task: Any) -> tuple[Task, ...]:
     """The tasks that were asked for, in their usual order."""
-    names = [task] if isinstance(task, str) else list(task)
-    if not names or set(names) - set(TASKS):
+    names = [task] if isinstance(task, str) else list(task) if isinstance(task, Iterable) else []
+    if not names or any(name not in TASKS for name in names):
         raise ConfigurationError(f"task is {task!r}; expected some of {', '.join(TASKS)}, or all")
     return tuple(name for name in TASKS if name in names)
 
@@ -230,12 +237,21 @@ def _require_truth(sample: Sample, measure: TaskMeasure) -> None:
         )
 
 
-def _check_options(limit: int | None, batch_size: int, worst: int) -> None:
-    for name, value, least in (("limit", 1 if limit is None else limit, 1), ("worst", worst, 0)):
-        if value < least:
-            raise ConfigurationError(f"{name} must be at least {least}, got {value}")
-    if batch_size < 1:
-        raise ConfigurationError(f"batch_size must be at least 1, got {batch_size}")
+def _sample(samples: SampleSource, index: int) -> Sample:
+    sample: Any = samples[index]
+    if not isinstance(sample, Sample):
+        raise InputError(f"data have {type(sample).__name__} at {index}; expected a sapiens2.data.Sample")
+    return sample
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return number
 
 
 def _about(model: Any, data: Any, predictor: Predictor, batch_size: int, flip_test: bool) -> dict[str, Any]:

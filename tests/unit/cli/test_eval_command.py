@@ -77,3 +77,12 @@ def test_eval_command__damaged_picture_on_the_way__is_exit_code_1_and_named(
     assert main(["eval", str(nano_checkpoints), str(folder), "-t", "albedo", "-o", str(out)]) == 1
     assert str(picture) in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_eval_command__folder_with_a_report_of_others__is_exit_code_2_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.md").write_text("mine")
+    assert main(["eval", "nowhere", "nothing", "-o", str(tmp_path)]) == 2
+    assert "report.md: there already, and not of an earlier evaluation" in capsys.readouterr().err
+    assert (tmp_path / "report.md").read_text() == "mine"

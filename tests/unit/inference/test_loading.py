@@ -167,3 +167,28 @@ def test_checkpoint_sources__the_name_of_a_size_is_the_size_unless_there_is_such
     assert checkpoint_sources("pose", model="0.4b") == checkpoint_sources("pose", size="0.4b")
     (tmp_path / "0.4b").symlink_to(nano_checkpoints)
     assert checkpoint_sources("pose", model="0.4b")["pose"].startswith("0.4b")
+
+
+@pytest.mark.parametrize("value", [5, 1.5, [1], b"x", {"pose": 5}, {"pose": None}, object()])
+def test_load__what_is_no_model__is_named(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"model is .*; name a folder"):
+        load("pose", model=value)
+
+
+@pytest.mark.parametrize("value", [None, 5, 1.5, [5], [None], [["pose"]], object()])
+def test_load__what_is_no_task__is_named(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"task=.* is not known; choose"):
+        load(value, size="nano")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        *[({"size": value}, "size=") for value in (5, ["nano"], b"nano")],
+        *[({"device": value}, "device=") for value in (None, 1.5, [], "gpu")],
+        *[({"dtype": value}, "dtype=") for value in (None, 5, [], "int8")],
+    ],
+)
+def test_load__other_arguments_that_are_none__are_named(arguments: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        load("pose", **{"size": "nano", **arguments})

@@ -154,9 +154,9 @@ def test_evaluate__other_list_of_classes__names_the_sample_and_both_lists(seg: P
 
 def test_evaluate__arguments_that_cannot_be__are_named(seg: Predictor, nano_checkpoints: Path, folder: Path) -> None:
     for arguments, words in (
-        ({"limit": 0}, "limit must be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
-        ({"worst": -1}, "worst must be at least 0, got -1"),
+        ({"limit": 0}, "limit must be a whole number of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"worst": -1}, "worst must be a whole number of at least 0, got -1"),
         ({"task": "segg"}, "task is 'segg'; expected some of pose"),
         ({"task": []}, "expected some of pose"),
         ({"task": "pose"}, "the model has no pose; it has seg"),
@@ -170,3 +170,51 @@ def test_evaluate__arguments_that_cannot_be__are_named(seg: Predictor, nano_chec
             nano_checkpoints / "nano-pose",
             {"kind": "albedo", "images": str(folder / "images"), "albedo": str(folder / "albedo")},
         )
+
+
+@pytest.mark.parametrize("value", [1.5, "2", True, [1], float("nan")])
+@pytest.mark.parametrize("name", ["limit", "batch_size", "worst"])
+def test_evaluate__numbers_that_are_none__are_named(seg: Predictor, folder: Path, name: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} must be a whole number of at least"):
+        evaluate(seg, folder, "seg", **{name: value})
+
+
+@pytest.mark.parametrize("data", [None, 5, 1.5, {1}, object()])
+def test_evaluate__what_is_no_data__is_named(seg: Predictor, data: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"data is .*; expected a path or description"):
+        evaluate(seg, data)
+
+
+@pytest.mark.parametrize("task", ["all", "seg"])
+@pytest.mark.parametrize("data", [[1], ["people"], [None], [{"image": 1}], b"people"])
+def test_evaluate__what_is_no_sample__is_named(seg: Predictor, data: Any, task: Any) -> None:
+    with pytest.raises(InputError, match=r"data have (int|str|NoneType|dict) at 0; expected a sapiens2\.data\.Sample"):
+        evaluate(seg, data, task)
+
+
+@pytest.mark.parametrize("task", [None, 5, [5], [["seg"]], [None]])
+def test_evaluate__what_is_no_task__is_named(seg: Predictor, folder: Path, task: Any) -> None:
+    with pytest.raises(ConfigurationError, match="expected some of pose"):
+        evaluate(seg, folder, task)
+
+
+@pytest.mark.parametrize("model", [None, 5, [1], b"nano", {"seg": None}])
+def test_evaluate__what_is_no_model__is_named(folder: Path, model: Any) -> None:
+    with pytest.raises(ConfigurationError, match="model"):
+        evaluate(model, folder, "seg")
+
+
+def test_report__is_a_mapping_of_tasks_and_figures(report: EvaluationReport) -> None:
+    for mapping, keys in ((report, TASKS), (report["seg"], [figure.name for figure in report["seg"].figures])):
+        assert list(mapping) == list(keys)
+        assert len(mapping) == len(keys)
+        assert all(key in mapping and mapping[key] for key in keys)
+        assert "dance" not in mapping
+        assert 0 not in mapping
+        with pytest.raises(KeyError, match=f"dance; .*{keys[0]}"):
+            mapping["dance"]
+
+
+def test_report__is_printed_without_pixels(report: EvaluationReport) -> None:
+    assert "WorstCase" in repr(report)
+    assert "array(" not in repr(report)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sapiens2.io import atomic_path, write_bytes, write_json
 from sapiens2.services.evaluation.figures import HEADLINES, Figure, finite
+from sapiens2.services.evaluation.report_folder import PAGE_TITLE, require_replaceable
 from sapiens2.types import PathLike, Task
 
 __all__ = ["EvaluationReport", "TaskReport", "WorstCase"]
@@ -35,7 +36,7 @@ class WorstCase:
 
     name: str
     value: float
-    picture: NDArray[np.uint8]
+    picture: NDArray[np.uint8] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,16 @@ class TaskReport:
     ranked_by: str
     worst: tuple[WorstCase, ...]
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of the figures."""
+        return (figure.name for figure in self.figures)
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    def __contains__(self, name: object) -> bool:
+        return any(figure.name == name for figure in self.figures)
+
     def __getitem__(self, name: str) -> Figure:
         """The figure of a name.
 
@@ -72,7 +83,7 @@ class TaskReport:
         """
         found = next((figure for figure in self.figures if figure.name == name), None)
         if found is None:
-            raise KeyError(f"{name}; there are {', '.join(figure.name for figure in self.figures)}")
+            raise KeyError(f"{name}; there are {', '.join(self)}")
         return found
 
     @property
@@ -112,12 +123,24 @@ class EvaluationReport:
     about: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
+    def __iter__(self) -> Iterator[Task]:
+        """The tasks."""
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __contains__(self, task: object) -> bool:
+        return task in self.tasks
+
     def __getitem__(self, task: Task) -> TaskReport:
         """What was found for a task.
 
         Raises:
             KeyError: The task was not evaluated.
         """
+        if task not in self.tasks:
+            raise KeyError(f"{task}; evaluated were {', '.join(self.tasks)}")
         return self.tasks[task]
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +157,7 @@ class EvaluationReport:
         settings = f"{about['device']}, {about['dtype']}, batch size {about['batch_size']}"
         times = f"{about['seconds_predicting']:.1f} s predicting, {about['seconds']:.1f} s in all"
         lines = [
-            "# Evaluation",
+            PAGE_TITLE,
             "",
             f"Model {_code(about['model'])} on {_code(about['data'])}: {about['samples']} pictures.",
             f"{settings}; {times}.",
@@ -157,13 +180,19 @@ class EvaluationReport:
 
         Returns:
             The files, the readable page first.
+
+        Raises:
+            InputError: One of these is there and not of an earlier report; nothing is written.
         """
         root = Path(folder)
+        require_replaceable(root)
         root.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(sample, ensure_ascii=False, allow_nan=False) + "\n" for sample in self.samples]
+        # First of all: by it a report that was interrupted is known, and may be replaced.
+        document = write_json(root / "report.json", self.to_dict(), indent=2)
         files = [
             write_bytes(root / "report.md", self.to_markdown().encode()),
-            write_json(root / "report.json", self.to_dict(), indent=2),
+            document,
             write_bytes(root / "samples.jsonl", "".join(lines).encode()),
         ]
         for old in (root / "worst").rglob("*.jpg"):
