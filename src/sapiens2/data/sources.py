@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ def open_samples(
         ConfigurationError: The description has an unknown kind or key, lacks one, or a value cannot be used.
         InputError: There are no such files, or something is wrong with them.
     """
+    _check_types(spec, base)
     tasks = _checked_tasks(task)
     if isinstance(spec, Mapping):
         return _from_mapping(spec, tasks, Path(base or "."), per_person)
@@ -153,7 +155,18 @@ def _is_inline(spec: PathLike) -> bool:
     return isinstance(spec, str) and re.match(r"[a-z]+:\w+=", spec) is not None and not Path(spec).exists()
 
 
+def _check_types(spec: object, base: object) -> None:
+    if not isinstance(spec, str | os.PathLike | Mapping):
+        raise ConfigurationError(
+            f"data is {spec!r}; expected a path, a mapping with kind, or a text such as synthetic:count=100"
+        )
+    if base is not None and not isinstance(base, str | os.PathLike):
+        raise ConfigurationError(f"base is {base!r}; expected a path")
+
+
 def _checked_tasks(task: Task | Sequence[Task] | None) -> tuple[Task, ...]:
+    if not isinstance(task, str | Iterable | None):
+        raise ConfigurationError(f"there is no task {task!r}; expected one of {', '.join(TASKS)}")
     tasks: tuple[Task, ...] = () if task is None else (task,) if isinstance(task, str) else tuple(task)
     for name in tasks:
         if name not in TASKS:
