@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sapiens2.data.loaders import SyntheticPeople
 from sapiens2.data.synthetic.series import SEEDS_PER_SERIES, PictureSeries
 from sapiens2.errors import InputError
 
@@ -71,3 +72,9 @@ def test_series__numpy_numbers_and_lists__are_the_same_series() -> None:
     assert other == PictureSeries(4, (64, 48), (1, 3), seed=7)
     assert type(other.count) is int
     assert type(other.size_hw) is tuple
+
+
+@pytest.mark.parametrize("arguments", [{"people": 3}, {"size_hw": 64}, {"count": "2"}, {"seed": None}])
+def test_synthetic_people__arguments_that_are_none__are_named(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(arguments))} must be"):
+        SyntheticPeople(**{"count": 2, **arguments})
