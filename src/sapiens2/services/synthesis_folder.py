@@ -100,8 +100,8 @@ class SynthesisFolder:
             return {"request": _as_json(self.request), "versions": None}
         state = "is damaged" if path.exists() else "is missing"
         raise InputError(
-            f"{self.path} holds files, {path} {state}, and the records in people/ are not those of this request: "
-            "nothing says that synth may replace them; name another folder, or give the options it was made with"
+            f"{self.path} holds files, and nothing says that synth made them for this request, since {path} {state}; "
+            "name another folder, or give the options that this one was made with"
         )
 
     def _require_same(self, plan: Any, path: Path) -> None:
