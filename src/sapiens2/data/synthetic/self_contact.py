@@ -61,7 +61,8 @@ def passes_through_itself(rotations: Mapping[str, Matrix]) -> bool:
     """Whether two capsules that never touch in the rest pose overlap."""
     places = joint_places(rotations)
     steps = np.linspace(0, 1, 7)[:, None]
-    starts, ends = (np.array([places[own[side]] for own in CAPSULES.values()])[:, None] for side in (0, 1))
+    starts = np.array([places[start] for start, _, _ in CAPSULES.values()])[:, None]
+    ends = np.array([places[end] for _, end, _ in CAPSULES.values()])[:, None]
     along = starts + steps * (ends - starts)  # (capsules, 7, 3)
     between = along[FIRST, :, None] - along[SECOND, None]  # (pairs, 7, 7, 3)
     distances = np.sqrt((between**2).sum(axis=3).min(axis=(1, 2)))
