@@ -158,9 +158,9 @@ def test_train__another_recipe_is_not_resumed(
     recipe = runs.write_recipe(tmp_path / "recipe.yaml", checkpoint("normal"), data, "normal")
     assert main(["train", str(recipe), "-o", str(tmp_path / "run")]) == 0
     command = ["train", str(recipe), "-o", str(tmp_path / "run")]
-    assert main(command) == 1
+    assert main(command) == 2
     assert "is not empty; give another folder, or go on in it with --resume" in capsys.readouterr().err
-    assert main([*command, "--resume", "--set", "optimizer.lr=0.5"]) == 1
+    assert main([*command, "--resume", "--set", "optimizer.lr=0.5"]) == 2
     assert "optimizer.lr: 0.002 became 0.5" in capsys.readouterr().err
 
 

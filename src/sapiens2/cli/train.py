@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sapiens2.cli.arguments import given_name, require_folder
 from sapiens2.cli.console import ExitCode, UsageError, print_table, quiet_libraries, say
-from sapiens2.errors import ConfigurationError, InputError
+from sapiens2.errors import ConfigurationError, InputError, Sapiens2Error
+
+if TYPE_CHECKING:
+    from sapiens2.training import Recipe
 
 __all__ = ["add_command", "run"]
 
@@ -26,8 +29,8 @@ Ctrl-C saves a checkpoint after the present step; --resume goes on from it, with
 Several processes: accelerate launch --num_processes 2 -m sapiens2 train RECIPE.yaml
 """
 EPILOG = """\
-exit codes: 0 trained; 1 the training stopped, or the overfit check failed; 2 the recipe cannot be used;
-130 interrupted, and saved
+exit codes: 0 trained; 1 the training stopped, or the overfit check failed; 2 nothing was done: recipe, model, data or
+folder cannot be used as given; 130 interrupted, and saved
 """
 
 
@@ -64,20 +67,39 @@ def run(options: argparse.Namespace) -> int:
         return _list()
     if options.recipe is None:
         raise UsageError("name a recipe; `sapiens2 train --help` shows one")
-    from sapiens2.training import check_overfit, read_recipe, train
+    from sapiens2.training import read_recipe
 
     try:
         recipe = read_recipe(options.recipe, options.changes)
     except (ConfigurationError, InputError) as error:
         raise UsageError(str(error)) from error
     quiet_libraries()
-    if options.overfit:
-        return ExitCode.OK if check_overfit(recipe, say=say).passed else ExitCode.FAILED
+    return _check_overfit(recipe) if options.overfit else _train(recipe, options)
+
+
+def _train(recipe: Recipe, options: argparse.Namespace) -> int:
+    from sapiens2.training.run import TrainingRun
+
     output = Path(options.output) if options.output else Path("runs") / Path(options.recipe).stem
     require_folder(output)
-    outcome = train(recipe, output, resume=options.resume, say=say)
+    try:
+        prepared = TrainingRun(recipe, output, resume=options.resume, say=say)
+    except Sapiens2Error as error:
+        raise UsageError(str(error)) from error
+    outcome = prepared.run()
     print(f"{outcome.model}: {recipe.task}, {outcome.report['steps']} steps; report in {outcome.folder / 'report.md'}")
     return ExitCode.OK
+
+
+def _check_overfit(recipe: Recipe) -> int:
+    from sapiens2.training import check_overfit
+    from sapiens2.training.parts import TrainingParts
+
+    try:
+        parts = TrainingParts.of(recipe)
+    except Sapiens2Error as error:
+        raise UsageError(str(error)) from error
+    return ExitCode.OK if check_overfit(recipe, parts=parts, say=say).passed else ExitCode.FAILED
 
 
 def _list() -> int:

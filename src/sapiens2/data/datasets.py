@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from sapiens2.data.augment.acceptance import UnusableSampleError
 from sapiens2.data.augment.recipes import Recipe
 from sapiens2.data.sample import Sample
 from sapiens2.errors import InputError
@@ -53,8 +54,9 @@ class AugmentedSamples(Dataset[Any]):
     What comes out depends on the seed, the epoch and the index alone: not on the number of workers, not on the order,
     not on what was read before. Training that resumes in an epoch sees what it would have seen.
 
-    A result that the recipe does not accept is augmented again, then replaced by another sample; after ``tries`` that
-    is an error, and never a sample that nobody asked for.
+    A result that the recipe does not accept is augmented again, then replaced by another sample; a sample of which
+    nothing can be made (a picture of nobody, for poses) is replaced at once. After ``tries`` that is an error, and
+    never a sample that nobody asked for.
 
     Args:
         samples: The samples.
@@ -82,6 +84,7 @@ class AugmentedSamples(Dataset[Any]):
         self.seed, self.tries = seed, tries
         # In shared memory, since workers that live on from epoch to epoch hold copies of this object.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._replaced = torch.zeros((), dtype=torch.bool).share_memory_()
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -90,6 +93,11 @@ class AugmentedSamples(Dataset[Any]):
     def epoch(self) -> int:
         """The epoch that samples are drawn for."""
         return int(self._epoch)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether there was a sample of which nothing could be made, in this process or a worker."""
+        return bool(self._replaced)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch; accelerate, and so ``Trainer``, calls this."""
@@ -106,10 +114,17 @@ class AugmentedSamples(Dataset[Any]):
             raise IndexError(f"index {index} of {len(self)} samples")
         rng = np.random.default_rng([self.seed, self.epoch, index % len(self)])
         faults: dict[str, str] = {}
+        tries_of_own = (self.tries + 1) // 2
         for attempt in range(self.tries):
-            chosen = index if attempt < (self.tries + 1) // 2 else int(rng.integers(len(self)))
+            chosen = index if attempt < tries_of_own else int(rng.integers(len(self)))
             source = self.samples[chosen]
-            sample = self.recipe.transform(source, rng)
+            try:
+                sample = self.recipe.transform(source, rng)
+            except UnusableSampleError as error:
+                self._replaced.fill_(True)
+                tries_of_own = 0  # the same sample would fail again
+                faults[source.name or f"sample {chosen}"] = str(error)
+                continue
             fault = self.recipe.acceptance.fault(sample)
             if fault is None:
                 return sample if self.targets is None else self.targets(sample)
@@ -117,5 +132,6 @@ class AugmentedSamples(Dataset[Any]):
         listed = "; ".join(f"{name}: {fault}" for name, fault in list(faults.items())[:3])
         raise InputError(
             f"None of {self.tries} augmented results for sample {index} was accepted ({listed}). "
-            "Check the truth of these samples, or the limits of the recipe's acceptance."
+            "Check the truth of these samples, or loosen the limits: Recipe.acceptance, in a training recipe "
+            "augmentation.limits: false."
         )

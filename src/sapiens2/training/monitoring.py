@@ -18,11 +18,12 @@ from tqdm import tqdm
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from sapiens2._optional import require
+from sapiens2.data import AugmentedSamples
 from sapiens2.io import write_png
 from sapiens2.training.averaging import WeightAverage
 from sapiens2.training.interruption import StopRequest
 
-__all__ = ["Averaging", "Evaluation", "Interruption", "Progress", "RunLog", "Say", "Scalars"]
+__all__ = ["Averaging", "Evaluation", "Interruption", "Progress", "Remarks", "RunLog", "Say", "Scalars"]
 
 Say: TypeAlias = Callable[[str], None]
 """Takes a line for people."""
@@ -141,6 +142,51 @@ class Scalars(TrainerCallback):
         """Keep losses and learning rates; the summary of the end is in the report."""
         if logs and "loss" in logs and state.is_world_process_zero:
             self.log.add(state.global_step, logs)
+
+
+class Remarks(TrainerCallback):
+    """Says once what a training does not stop for, and keeps it for the report.
+
+    Args:
+        samples: The training data.
+        say: Takes lines for people.
+
+    Attributes:
+        notes: What was said.
+    """
+
+    def __init__(self, samples: AugmentedSamples, say: Say) -> None:
+        self.samples, self.say = samples, say
+        self.notes: list[str] = []
+        self._said: set[str] = set()
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        """Look at the losses, and at what became of samples."""
+        terms = [value for name, value in (logs or {}).items() if name.startswith("loss_")]
+        if terms and not any(terms):
+            self._remark(
+                "loss",
+                f"the loss was exactly 0 in the steps up to {state.global_step}: nothing was learnt in them. Look "
+                "whether all of their truth is ignored or masked, or give loss.weights above 0",
+            )
+        if self.samples.replaced:
+            self._remark(
+                "replaced",
+                "samples that nothing can be learnt from (pictures of nobody) are replaced by others, drawn at random",
+            )
+
+    def _remark(self, kind: str, text: str) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            self.notes.append(text)
+            self.say(text)
 
 
 class Progress(TrainerCallback):

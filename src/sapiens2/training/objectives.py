@@ -30,11 +30,16 @@ def objective_of(task: Task, section: LossSection, config: Sapiens2Config) -> Ob
         config: Of the model.
 
     Raises:
-        ConfigurationError: Class weights of another number than the model's classes.
+        ConfigurationError: Class weights of another number than the model's classes, or a single class.
     """
     weights: dict[str, Any] = {f"{term}_weight": weight for term, weight in section.weights.items()}
     recipe_loss = RECIPE_LOSSES[task]
     if task == "seg":
+        if config.num_labels < 2:
+            raise ConfigurationError(
+                "the model has one class, and there is nothing to tell apart; the first class is the background, so "
+                "give at least one more (model.labels, or the classes of the data)"
+            )
         weights["class_weights"] = _class_weights(section, config)
         weights["ignore_index"] = config.semantic_loss_ignore_index
     if task == "pose":

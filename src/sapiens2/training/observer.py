@@ -71,7 +71,7 @@ class Observer:
 
     def draw(self, step: int, name: str = "") -> None:
         """Keep a sheet of input, truth and prediction; of the training data where there is no other."""
-        if self.log is not None:
+        if self.log is not None and self.recipe.log.pictures:
             self.log.add_picture(step, self._with_average(self._sheet), name)
 
     def _sheet(self) -> NDArray[np.uint8]:

@@ -10,7 +10,15 @@ from sapiens2.training.measure import label_names
 from sapiens2.training.objectives import Objective, objective_of
 from sapiens2.training.recipe import Recipe
 from sapiens2.training.starting_models import StartingModel, add_lora, freeze, starting_model
-from sapiens2.training.training_data import Batch, TrainingSamples, chosen_labels, collate, open_data, training_samples
+from sapiens2.training.training_data import (
+    Batch,
+    TrainingSamples,
+    chosen_labels,
+    collate,
+    open_data,
+    require_labels,
+    training_samples,
+)
 
 __all__ = ["TrainingParts"]
 
@@ -46,6 +54,8 @@ class TrainingParts:
         labels = chosen_labels(recipe.model, recipe.task, data)
         start = starting_model(recipe.model, recipe.task, labels=labels, seed=recipe.training.seed)
         names = label_names(recipe.task, start.model)
+        if evaluation is not None:
+            require_labels(recipe.task, evaluation, names, key="data.eval")
         samples = training_samples(recipe, data, start.processor, start.model.config, names)
         objective = objective_of(recipe.task, recipe.loss, start.model.config)
         freeze(start.model, recipe.freeze)

@@ -233,7 +233,7 @@ class LogSection:
         every: Loss and learning rate.
         evaluate_every: Figures on the evaluation data.
         pictures_every: Input, truth and prediction side by side.
-        pictures: How many rows of them.
+        pictures: How many rows of them; 0 draws none.
         save_every: Checkpoints to resume from.
         keep: How many checkpoints stay.
         tensorboard: Write scalars and pictures for TensorBoard.
@@ -242,7 +242,7 @@ class LogSection:
     every: int = _limited(10, at_least=1)
     evaluate_every: int = _limited(0, at_least=0)
     pictures_every: int = _limited(0, at_least=0)
-    pictures: int = _limited(4, at_least=1, at_most=64)
+    pictures: int = _limited(4, at_least=0, at_most=64)
     save_every: int = _limited(500, at_least=0)
     keep: int = _limited(2, at_least=1)
     tensorboard: bool = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +54,13 @@ _StrictLoader.add_implicit_resolver(
 
 
 def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-    if repeated := next((key for key in keys if keys.count(key) > 1), None):
-        raise ConfigurationError(f"line {node.start_mark.line + 1}: the key {repeated!r} occurs twice in one mapping")
+    keys: list[Any] = []
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in keys:
+            line = key_node.start_mark.line + 1
+            raise ConfigurationError(f"line {line}: the key {key!r} occurs twice in one mapping")
+        keys.append(key)
     return dict(loader.construct_pairs(node, deep=True))
 
 
@@ -74,6 +79,10 @@ def read_recipe(path: PathLike, changes: Sequence[str] = ()) -> Recipe:
         ConfigurationError: It is no YAML, or no recipe; the message names the file and the key.
     """
     file = Path(path)
+    if file.is_dir():
+        recipes = sorted(path.name for pattern in ("*.yaml", "*.yml") for path in file.glob(pattern))
+        there = f"; it has {', '.join(recipes[:5])}" if recipes else ""
+        raise InputError(f"{file} is a folder, and a recipe is a YAML file{there}.")
     if not file.is_file():
         raise InputError(f"There is no recipe {file}.")
     try:
@@ -128,9 +137,16 @@ def recipe_text(recipe: Recipe) -> str:
     return text
 
 
-def write_recipe(path: PathLike, recipe: Recipe) -> Path:
-    """Write a recipe with every key, so that what was left to defaults is known later, too."""
-    return write_bytes(path, recipe_text(recipe).encode())
+def write_recipe(path: PathLike, recipe: Recipe, *, remark: str | None = None) -> Path:
+    """Write a recipe with every key, so that what was left to defaults is known later, too.
+
+    Args:
+        path: The file.
+        recipe: The recipe.
+        remark: A comment at its beginning.
+    """
+    lines = [] if remark is None else textwrap.wrap(remark, 100, initial_indent="# ", subsequent_indent="# ")
+    return write_bytes(path, "".join([*(f"{line}\n" for line in lines), recipe_text(recipe)]).encode())
 
 
 def _yaml(text: str) -> Any:
@@ -171,7 +187,15 @@ def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(recipe: Recipe) -> None:
     task, training, weights = recipe.task, recipe.training, recipe.loss.weights
-    _require((training.steps is None) != (training.epochs is None), "training: give either steps or epochs")
+    _require(
+        training.steps is not None or training.epochs is not None,
+        "training: neither steps nor epochs is given; give one of them",
+    )
+    _require(
+        training.steps is None or training.epochs is None,
+        f"training: steps is {training.steps} and epochs is {training.epochs}; give one of them, and null for the "
+        "other (--set training.steps=null)",
+    )
     terms = loss_terms(task)
     for term in weights:
         near = "".join(f" Did you mean {name}?" for name in difflib.get_close_matches(term, terms, n=1))
@@ -188,6 +212,10 @@ def _check(recipe: Recipe) -> None:
         wrong = min(recipe.model.image_size) < 16 or any(side % 16 for side in recipe.model.image_size)
         _require(not wrong, f"model.image_size is {list(recipe.model.image_size)}; expected multiples of 16")
     frozen = recipe.freeze.backbone or recipe.freeze.layers > 0
+    _require(
+        recipe.lora is None or len(recipe.lora.targets) > 0,
+        "lora.targets is empty; name matrices of the layers, such as q_proj and v_proj, or leave the key out",
+    )
     _require(recipe.lora is None or not frozen, "freeze: with lora the trunk is frozen already; leave freeze out")
     _require(
         recipe.augmentation.backgrounds is None or task in ("seg", "matting"),

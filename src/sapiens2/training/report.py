@@ -33,7 +33,8 @@ class RunFacts:
         train_samples: In the training data.
         parameters: Of the model.
         trained_parameters: Those that changed.
-        notes: What was new in the model.
+        notes: What was new in the model, and what was remarkable on the way.
+        earlier_lengths: Where the length was changed, as :class:`~sapiens2.training.lengths.EarlierLength` says it.
     """
 
     steps: int
@@ -45,6 +46,7 @@ class RunFacts:
     parameters: int
     trained_parameters: int
     notes: Sequence[str]
+    earlier_lengths: Sequence[dict[str, Any]] = ()
 
     def samples_per_second(self, recipe: Recipe) -> float | None:
         """Of this sitting; None when it made no step."""
@@ -84,6 +86,7 @@ def run_report(
         "parameters": facts.parameters,
         "trained_parameters": facts.trained_parameters,
         "notes": list(facts.notes),
+        "earlier_lengths": list(facts.earlier_lengths),
         "seed": recipe.training.seed,
         "versions": package_versions(*_PACKAGES),
         "before": before,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -62,6 +64,7 @@ def starting_model(
         ConfigurationError: What is asked for does not exist, or does not fit the model.
     """
     notes: list[str] = []
+    _require_size(section.source)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model, processor = _load(section, task, notes)
@@ -181,6 +184,18 @@ def _random(
     model = TASK_MODELS[task](config)
     processor = load_processor(section.source, given) if given.task == task else default_processor(config, task)
     return model, processor
+
+
+def _require_size(source: str) -> None:
+    """Refuse what is close to a size and no file, before the hub is asked for it."""
+    sizes = size_names()
+    if source in sizes or "/" in source or Path(source).exists():
+        return
+    if near := difflib.get_close_matches(source.lower(), sizes, n=1):
+        raise ConfigurationError(
+            f"model.from is {source}, which is no file and no size. Did you mean {near[0]}? Sizes are "
+            f"{', '.join(sizes)}; a repository of the hub is called owner/name"
+        )
 
 
 def _place(section: ModelSection, task: Task) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,18 +14,18 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from sapiens2.errors import ConfigurationError
 from sapiens2.losses import LossTerms
 from sapiens2.training.averaging import WeightAverage
-from sapiens2.training.failures import TrainingError, is_disk_full
+from sapiens2.training.failures import DivergenceError, TrainingError, is_disk_full
 from sapiens2.training.objectives import Objective
 from sapiens2.training.optimisers import build_optimizer
 from sapiens2.training.recipe import Recipe
+from sapiens2.training.resume_points import CheckpointNeeds, damage, step_of
 from sapiens2.training.schedules import learning_rate_schedule
 from sapiens2.training.training_data import INDEX, SampleOrder, TrainingSamples, collate
 
-__all__ = ["RecipeTrainer", "last_checkpoint", "training_arguments"]
-
-_STATE = "trainer_state.json"
+__all__ = ["RecipeTrainer", "training_arguments"]
 
 
 def training_arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
@@ -35,10 +34,28 @@ def training_arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
     Args:
         recipe: The recipe.
         folder: For checkpoints.
+
+    Raises:
+        ConfigurationError: A precision that the device does not have.
     """
+    try:
+        arguments = _arguments(recipe, folder)
+    except ValueError as error:
+        if recipe.training.precision != "bf16":
+            raise
+        raise ConfigurationError(
+            f"training.precision is bf16, which the device cannot do ({error}); give fp32, or training.device: cpu"
+        ) from error
+    if arguments.device.type == "cuda":
+        arguments._n_gpu = 1  # one process would otherwise spread each batch over all GPUs, in threads
+    return arguments
+
+
+def _arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
     training, log = recipe.training, recipe.log
-    on_cpu = training.device == "cpu"
-    arguments = TrainingArguments(
+    # Said outright: what is left to be found refuses bf16 where there is nothing but a CPU, which can do it.
+    on_cpu = training.device == "cpu" or not torch.accelerator.is_available()
+    return TrainingArguments(
         output_dir=str(folder),
         max_steps=training.steps or -1,
         num_train_epochs=training.epochs or 1.0,
@@ -63,17 +80,6 @@ def training_arguments(recipe: Recipe, folder: Path) -> TrainingArguments:
         report_to="none",
         disable_tqdm=True,
     )
-    if arguments.device.type == "cuda":
-        arguments._n_gpu = 1  # one process would otherwise spread each batch over all GPUs, in threads
-    return arguments
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint of the latest step that was written to its end; None if there is none."""
-    found = [
-        path for path in folder.glob("checkpoint-*") if path.name.partition("-")[2].isdecimal() and _is_whole(path)
-    ]
-    return max(found, key=_step_of, default=None)
 
 
 class _DataEpoch(TrainerCallback):
@@ -101,6 +107,9 @@ class RecipeTrainer(Trainer):
         objective: The loss.
         average: A moving average of the weights, saved with each checkpoint.
         callbacks: What else shall happen.
+
+    Attributes:
+        has_begun: Whether a batch came to the model; before that, everything is still being read.
     """
 
     def __init__(
@@ -125,6 +134,8 @@ class RecipeTrainer(Trainer):
         )
         self.recipe, self.samples, self.objective, self.average = recipe, samples, objective, average
         self.model_accepts_loss_kwargs = False  # the losses are means, of models inside a wrapper, too
+        self.has_begun = False
+        self._needs = CheckpointNeeds.of(recipe, arguments.world_size)
         self._term_sums: dict[str, Tensor] = {}
         self._term_count = 0
 
@@ -164,8 +175,9 @@ class RecipeTrainer(Trainer):
         """The recipe's loss of a batch.
 
         Raises:
-            TrainingError: It is not finite; the message names the step and the samples.
+            DivergenceError: It is not finite; the message names the step and the samples.
         """
+        self.has_begun = True
         labels = dict(inputs)
         indices, pixel_values = labels.pop(INDEX), labels.pop("pixel_values")
         outputs = model(pixel_values=pixel_values)
@@ -192,7 +204,7 @@ class RecipeTrainer(Trainer):
     def save_now(self) -> Path | None:
         """Save a checkpoint of the last step that was finished; None if there was none, or it is saved already."""
         folder = self._checkpoint_folder()
-        if self.state.global_step == 0 or _is_whole(folder):
+        if self.state.global_step == 0 or damage(folder, self._needs) is None:
             return None
         self._save_checkpoint(self.model_wrapped, trial=None)
         return folder
@@ -200,7 +212,7 @@ class RecipeTrainer(Trainer):
     def load_finished(self, checkpoint: Path) -> None:
         """Take the weights of a checkpoint after which nothing is left to train."""
         self._load_from_checkpoint(str(checkpoint))
-        self.state.global_step = _step_of(checkpoint)
+        self.state.global_step = step_of(checkpoint)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> SampleOrder:
         return SampleOrder(self.samples, self.recipe.training.seed)
@@ -224,7 +236,7 @@ class RecipeTrainer(Trainer):
         norm = super()._get_grad_norm(model, grad_norm=grad_norm)
         value = norm.item() if isinstance(norm, Tensor) else norm
         if value is not None and not abs(value) < float("inf"):
-            raise TrainingError(
+            raise DivergenceError(
                 f"the gradient of step {self.state.global_step + 1} is {value}, though its loss is finite; the weights "
                 "were not changed. Lower optimizer.lr, or give training.precision: fp32"
             )
@@ -236,23 +248,11 @@ class RecipeTrainer(Trainer):
             self._term_sums[name] = self._term_sums[name] + detached if name in self._term_sums else detached
         self._term_count += 1
 
-    def _not_finite(self, terms: LossTerms, indices: Tensor) -> TrainingError:
+    def _not_finite(self, terms: LossTerms, indices: Tensor) -> DivergenceError:
         values = ", ".join(f"{name} {value.item():g}" for name, value in terms.terms.items())
         names = ", ".join(self.samples.names(indices.tolist()))
-        return TrainingError(
+        return DivergenceError(
             f"the loss of step {self.state.global_step + 1} is not finite ({values}). Its batch holds the samples "
             f"{names}. Lower optimizer.lr, lengthen schedule.warmup_steps, give training.precision: fp32, or look at "
             "these samples"
         )
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    try:
-        json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def _step_of(checkpoint: Path) -> int:
-    return int(checkpoint.name.partition("-")[2])

@@ -29,6 +29,7 @@ __all__ = [
     "chosen_labels",
     "collate",
     "open_data",
+    "require_labels",
     "training_samples",
 ]
 
@@ -143,10 +144,39 @@ def training_samples(
     Raises:
         ConfigurationError: The data has other classes or keypoints than the model.
     """
-    _check_labels(recipe.task, samples, labels)
+    require_labels(recipe.task, samples, labels)
     targets = Targets(recipe.task, processor, label_stride=_label_stride(recipe.task, config))
     augmentation = _augmentation(recipe, targets.size_hw, labels)
     return TrainingSamples(AugmentedSamples(samples, augmentation, targets, seed=recipe.training.seed))
+
+
+def require_labels(task: Task, samples: SampleSource, labels: Sequence[str] | None, *, key: str = "data.train") -> None:
+    """Refuse data whose ids mean something else: figures would be of nothing, and flips swap the wrong sides.
+
+    Args:
+        task: The task.
+        samples: The data.
+        labels: Names of the model's classes or keypoints; None for tasks that have none.
+        key: What a recipe calls the data.
+
+    Raises:
+        ConfigurationError: Other names, or the same in another order. Data without names are taken at their word.
+    """
+    names = None if labels is None else _names_of(samples, task)
+    if names is None or labels is None or names == tuple(labels):
+        return
+    what = "keypoints" if task == "pose" else "classes"
+    if len(names) != len(labels):
+        difference = f"{len(names)} and {len(labels)} of them"
+    else:
+        first = next(index for index, pair in enumerate(zip(names, labels, strict=True)) if pair[0] != pair[1])
+        difference = f"number {first} is {names[first]!r} and {labels[first]!r}"
+    advice = (
+        "Give model.labels: data to train those of the data"
+        if key == "data.train"
+        else "Give data with those of the model, or leave the key out"
+    )
+    raise ConfigurationError(f"the {what} of {key} are not those of the model: {difference}. {advice}")
 
 
 def collate(batch: Sequence[Batch]) -> Batch:
@@ -167,23 +197,6 @@ def _open(key: str, spec: Any, task: Task) -> SampleSource:
 def _names_of(samples: SampleSource, task: Task) -> tuple[str, ...] | None:
     names = getattr(samples, "keypoint_names" if task == "pose" else "class_names", None)
     return None if names is None else tuple(names)
-
-
-def _check_labels(task: Task, samples: SampleSource, labels: Sequence[str] | None) -> None:
-    """Refuse data whose ids mean something else: training would run, and flips would swap the wrong sides."""
-    names = None if labels is None else _names_of(samples, task)
-    if names is None or labels is None or names == tuple(labels):
-        return
-    what = "keypoints" if task == "pose" else "classes"
-    if len(names) != len(labels):
-        difference = f"{len(names)} and {len(labels)} of them"
-    else:
-        first = next(index for index, pair in enumerate(zip(names, labels, strict=True)) if pair[0] != pair[1])
-        difference = f"number {first} is {names[first]!r} and {labels[first]!r}"
-    raise ConfigurationError(
-        f"the {what} of the training data are not those of the model: {difference}. Give model.labels: data to train "
-        "those of the data"
-    )
 
 
 def _augmentation(recipe: Recipe, size_hw: SizeHW, labels: Sequence[str] | None) -> AugmentationRecipe:

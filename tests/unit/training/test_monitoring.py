@@ -13,7 +13,6 @@ from transformers import TrainerState
 
 from sapiens2.training.interruption import StopRequest
 from sapiens2.training.monitoring import Progress, RunLog
-from sapiens2.training.trainer import last_checkpoint
 
 
 def test_progress__line_has_the_time_left() -> None:
@@ -74,17 +73,3 @@ def test_stop_request__in_another_thread_nothing_is_caught() -> None:
     thread.start()
     thread.join()
     assert found == [signal.getsignal(signal.SIGINT)]
-
-
-def test_last_checkpoint__only_whole_ones_by_number(tmp_path: Path) -> None:
-    assert last_checkpoint(tmp_path) is None
-    for name, state in {
-        "checkpoint-9": "{}",
-        "checkpoint-10": "{}",
-        "checkpoint-11": '{"a',
-        "checkpoint-x": "{}",
-    }.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "trainer_state.json").write_text(state)
-    (tmp_path / "checkpoint-12").mkdir()
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"

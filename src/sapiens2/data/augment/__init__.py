@@ -1,6 +1,6 @@
 """Augmentation: one geometric transform carried through every map at once, changes of colour, and the recipes."""
 
-from sapiens2.data.augment.acceptance import Acceptance, valid_pixels
+from sapiens2.data.augment.acceptance import Acceptance, UnusableSampleError, valid_pixels
 from sapiens2.data.augment.affine import Affine
 from sapiens2.data.augment.background import BackgroundSwap, transfer_colours
 from sapiens2.data.augment.chance import Compose, KeepTruth, Randomly, Transform
@@ -64,6 +64,7 @@ __all__ = [
     "Solarize",
     "SourceGrid",
     "Transform",
+    "UnusableSampleError",
     "Warp",
     "evaluation_recipe",
     "flip_pairs_by_name",

@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.sample import IGNORE_LABEL, Sample
+from sapiens2.errors import InputError
 from sapiens2.geometry import CANONICAL_FOCAL_PX
 
-__all__ = ["Acceptance", "valid_pixels"]
+__all__ = ["Acceptance", "UnusableSampleError", "valid_pixels"]
+
+
+class UnusableSampleError(InputError):
+    """A whole sample of which an augmentation can make nothing, however often it is tried: of nobody, for example.
+
+    :class:`~sapiens2.data.AugmentedSamples` takes another sample in its place.
+    """
 
 
 @dataclass(frozen=True)

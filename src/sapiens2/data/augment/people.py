@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from sapiens2.assets import keypoint_table
+from sapiens2.data.augment.acceptance import UnusableSampleError
 from sapiens2.data.augment.affine import Affine
 from sapiens2.data.augment.chance import happens, truncated_normal
 from sapiens2.data.sample import Sample
@@ -34,11 +35,11 @@ class SelectPerson:
         """Keep one person.
 
         Raises:
-            InputError: There is nobody.
+            UnusableSampleError: There is nobody.
         """
         boxes = sample.boxes_xywh
         if boxes is None or len(boxes) == 0:
-            raise InputError(f"{sample.label('boxes_xywh')}: there is nobody to select.")
+            raise UnusableSampleError(f"{sample.label('boxes_xywh')}: there is nobody to select.")
         candidates = np.arange(len(boxes))
         if sample.keypoints is not None:
             enough = (sample.keypoints[..., 2] > 0).sum(axis=1) >= self.min_visible
