@@ -314,7 +314,7 @@ def test_train__data_of_other_classes_is_refused(
 ) -> None:
     model = runs.write_checkpoint(tmp_path / "m", "seg", id2label=dict(enumerate(reversed(runs.CLASSES))))
     recipe = runs.write_recipe(tmp_path / "recipe.yaml", model, data, "seg")
-    assert main(["train", str(recipe), "-o", str(tmp_path / "run")]) == 1
+    assert main(["train", str(recipe), "-o", str(tmp_path / "run")]) == 2
     assert "number 0 is 'background' and 'hat'. Give model.labels: data" in capsys.readouterr().err
 
 

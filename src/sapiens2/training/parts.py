@@ -54,9 +54,9 @@ class TrainingParts:
         labels = chosen_labels(recipe.model, recipe.task, data)
         start = starting_model(recipe.model, recipe.task, labels=labels, seed=recipe.training.seed)
         names = label_names(recipe.task, start.model)
+        samples = training_samples(recipe, data, start.processor, start.model.config, names)
         if evaluation is not None:
             require_labels(recipe.task, evaluation, names, key="data.eval")
-        samples = training_samples(recipe, data, start.processor, start.model.config, names)
         objective = objective_of(recipe.task, recipe.loss, start.model.config)
         freeze(start.model, recipe.freeze)
         if recipe.training.gradient_checkpointing:

@@ -84,8 +84,9 @@ def test_read_recipe__false_and_true_switch_optional_sections(file: Path) -> Non
         (["optimizer.betas=[.9, 1]"], r"optimizer.betas is \[0.9, 1\]; expected a number >= 0 and < 1"),
         (["training.steps=1.5"], r"training.steps is 1.5; expected a whole number >= 1, or null"),
         (["training.steps=true"], r"training.steps is true; expected a whole number"),
-        (["training.epochs=2"], "training: give either steps or epochs"),
-        (["training.steps=null"], "training: give either steps or epochs"),
+        (["training.epochs=2"], r"training: steps is 10 and epochs is 2.0; give one of them, and null for the other"),
+        (["lora={targets: []}"], "lora.targets is empty; name matrices of the layers"),
+        (["training.steps=null"], "training: neither steps nor epochs is given"),
         (["task=parts"], r"task is the text 'parts'; expected pose or seg or"),
         (["model.labels=[background, no]"], r"model.labels is \['background', False\]; expected a list of entries"),
         (["model.labels=[a, a]"], "model.labels: expected names, each once"),
@@ -116,7 +117,7 @@ def test_read_recipe__what_is_wrong_is_named(file: Path, changes: list[str], mes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SMALL + "task: pose\n", r"recipe.yaml: line 2: the key 'task' occurs twice"),
+        (SMALL + "task: pose\n", r"recipe.yaml: line 6: the key 'task' occurs twice"),
         ("task: [", r"recipe.yaml: no YAML"),
         ("- task", r"is no recipe: expected a mapping"),
         ("", r"is no recipe"),

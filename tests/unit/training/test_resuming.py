@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
+from PIL import Image
 
 import training_runs as runs
 from sapiens2.cli.main import main
@@ -200,6 +202,27 @@ def test_train__bf16_without_a_gpu(recipe: Path, tmp_path: Path, monkeypatch: py
 def test_train__no_pictures(recipe: Path, tmp_path: Path) -> None:
     train(read_recipe(recipe, ["log.pictures=0", "training.steps=1"]), tmp_path / "run", say=quiet)
     assert not (tmp_path / "run" / "pictures").exists()
+
+
+def test_train__nothing_to_learn_from_is_said_once(tmp_path: Path) -> None:
+    model = runs.write_checkpoint(tmp_path / "model", "seg", id2label=dict(enumerate(runs.CLASSES)))
+    data = runs.write_data(tmp_path / "data")
+    for path in (data / "parts").iterdir():
+        Image.fromarray(np.full((runs.HEIGHT, runs.WIDTH), 255, np.uint8)).save(path)
+    file = runs.write_recipe(
+        tmp_path / "recipe.yaml",
+        model,
+        data,
+        "seg",
+        data={"eval": None},
+        augmentation={"limits": False},
+        training={"steps": 3},
+    )
+    said: list[str] = []
+    outcome = train(read_recipe(file), tmp_path / "run", say=said.append)
+    notes = [line for line in said if "the loss was exactly 0 in the steps up to 1: nothing was learnt" in line]
+    assert outcome.report["notes"] == notes
+    assert len(notes) == 1
 
 
 def test_read_recipe__a_folder_says_what_it_has(recipe: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sapiens2.data.sources import open_samples
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.training import build_recipe
 from sapiens2.training.measure import collect, label_names
+from sapiens2.training.parts import TrainingParts
 from sapiens2.training.pictures import comparison, comparison_sheet
 from sapiens2.training.training_data import INDEX, SampleOrder, chosen_labels, collate, open_data, training_samples
 from sapiens2.types import TASKS, Task
@@ -91,11 +93,72 @@ def test_training_samples__pictures_of_nobody_only_without_limits(data: Path, tm
         limited[0]
 
 
+@pytest.mark.parametrize("augmentation", [{}, {"recipe": "none"}, {"limits": False}], ids=["published", "none", "free"])
+def test_training_samples__poses_of_nobody_give_way_to_others(augmentation: Any, data: Path, tmp_path: Path) -> None:
+    samples = made("pose", data, tmp_path, augmentation=augmentation)
+    somebody = samples.augmented.samples[1]
+    nobody = replace(
+        somebody,
+        name="nobody",
+        boxes_xywh=np.zeros((0, 4), np.float32),
+        keypoints=np.zeros((0, len(runs.KEYPOINTS), 3), np.float32),
+    )
+    samples.augmented.samples = [somebody, somebody]
+    assert samples[0]["labels"].any()
+    assert not samples.augmented.replaced
+    samples.augmented.samples = [nobody, somebody]
+    first = samples[0]
+    assert first["labels"].any()
+    assert samples.augmented.replaced
+    assert torch.equal(samples[0]["pixel_values"], first["pixel_values"])  # it depends on seed, epoch and index alone
+    samples.augmented.samples = [nobody, nobody]
+    with pytest.raises(InputError, match=r"None of 20 .* \(nobody: .*there is nobody to select"):
+        samples[1]
+
+
+@pytest.mark.parametrize("task", ["seg", "pose"])
+@pytest.mark.parametrize("change", ["fewer", "more", "permuted"])
+@pytest.mark.parametrize("key", ["train", "eval"])
+def test_training_parts__data_of_other_labels_are_refused(
+    key: str, change: str, task: Task, data: Path, tmp_path: Path
+) -> None:
+    own = runs.CLASSES if task == "seg" else runs.KEYPOINTS
+    other = {"fewer": own[:-1], "more": (*own, "further"), "permuted": (own[0], *reversed(own[1:]))}[change]
+    spec = runs.source(data, task)
+    changed = {**spec, "classes": list(other)}
+    if task == "pose":
+        runs.write_data(tmp_path / "other", keypoints=other)
+        changed = runs.source(tmp_path / "other", task)
+    folder = runs.write_checkpoint(tmp_path / "model", task, **LABELS[task])
+    document = {"task": task, "model": {"from": str(folder)}, "training": {"steps": 1}}
+    recipe = build_recipe({**document, "data": {"train": spec, "eval": spec, key: changed}})
+    what = "classes" if task == "seg" else "keypoints"
+    with pytest.raises(ConfigurationError, match=rf"the {what} of data\.{key} are not those of the model: "):
+        TrainingParts.of(recipe)
+
+
+def test_training_parts__one_class_is_refused(data: Path, tmp_path: Path) -> None:
+    folder = runs.write_checkpoint(tmp_path / "model", "seg", **LABELS["seg"])
+    spec = {**runs.source(data, "seg"), "classes": ["coat"]}
+    recipe = build_recipe(
+        {
+            "task": "seg",
+            "model": {"from": str(folder), "labels": "data"},
+            "data": {"train": spec},
+            "training": {"steps": 1},
+        }
+    )
+    with pytest.raises(ConfigurationError, match="the model has one class"):
+        TrainingParts.of(recipe)
+
+
 def test_training_samples__backgrounds(data: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match=r"augmentation.backgrounds: .*none holds no pictures"):
         made("matting", data, tmp_path, augmentation={"backgrounds": str(tmp_path / "none")})
-    swapped = made("matting", data, tmp_path, augmentation={"backgrounds": str(data / "albedo")})
+    (tmp_path / "behind").mkdir()
+    shutil.copytree(data / "albedo", tmp_path / "behind" / "further")  # folders in it count
+    swapped = made("matting", data, tmp_path, augmentation={"backgrounds": str(tmp_path / "behind")})
     assert swapped[0]["labels"].shape[0] == 4
 
 
