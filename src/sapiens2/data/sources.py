@@ -137,7 +137,11 @@ def read_sample_spec(source: PathLike) -> dict[str, Any]:
     path = Path(source)
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    document = _yaml(path.read_text(encoding="utf-8"), str(path))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    document = _yaml(text, str(path))
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path} describes no data; expected a mapping with kind: {', '.join(KINDS)}")
     return document
@@ -234,7 +238,13 @@ def _from_mapping(spec: Mapping[str, Any], tasks: tuple[Task, ...], base: Path, 
         arguments.setdefault("per_person", per_person)
         arguments.setdefault("images", _pictures_beside(arguments["annotations"]))
     if kind == "generated":
-        arguments.setdefault("truths", _truths(arguments["root"], tasks))
+        needed = _truths(arguments["root"], tasks)
+        chosen_truths = arguments.setdefault("truths", needed)
+        lacking = set(needed or ()) - set(chosen_truths or ()) - {"masks"}
+        if chosen_truths is not None and lacking:
+            raise ConfigurationError(
+                f"data: truths is {list(chosen_truths)}, and {', '.join(tasks)} needs {', '.join(sorted(lacking))}"
+            )
     return _chosen_part(chosen.make(**arguments), subset, limit)
 
 

@@ -41,8 +41,10 @@ def read_json(path: PathLike) -> Any:
     Raises:
         InputError: The file is not valid JSON, or an object in it has a key twice; the message names the place.
     """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_unique)
+    try:  # some editors put a byte order mark in front, which says nothing in UTF-8
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+    except RecursionError as error:
+        raise InputError(f"{path} is not usable JSON: lists or objects in it are nested too deeply") from error
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON: {error}") from error
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sapiens2.data.loaders.coco import CocoKeypoints
 from sapiens2.data.loaders.folders import FolderSamples, TruthSource
 from sapiens2.data.loaders.generated import (
     FOLDER_NAMES,
     KEYPOINT_FILES,
+    KINDS,
     People,
     coco_files_in,
     find_folder,
@@ -28,8 +30,6 @@ from sapiens2.types import PathLike
 __all__ = ["DataReport", "check_data"]
 
 _EMPTY = "pictures with empty "
-
-_KINDS = ("parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints")
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,26 @@ def check_data(root: PathLike, *, on_read: Callable[[int, int], None] | None = N
         _check_coco(folder, file, counts, notes, faults, on_read)
     if "alpha" in sources and (trimap := find_folder(folder, "trimap")):
         notes.append(f"{trimap} was not read, since there is alpha")
+    if (colours := find_folder(folder, "foreground")) and find_folder(folder, "alpha") is None:
+        faults.append(
+            f"{colours}: there is no alpha beside it, so its colours are of no use; expected {folder / 'alpha'}"
+        )
+    if images is not None:
+        notes += [f"{own} was not read: its name is none of those that are known" for own in _unknown_folders(folder)]
     kinds = (*sources, *(["keypoints"] if coco_files else []))
     return DataReport(folder, kinds, dict(counts), tuple(notes), tuple(dict.fromkeys(faults)))
+
+
+def _unknown_folders(folder: Path) -> list[Path]:
+    known = {name for names in FOLDER_NAMES.values() for name in names} | {"annotations", "people"}
+    inner = (own for own in sorted(folder.iterdir()) if own.is_dir() and not own.name.startswith("."))
+    return [own for own in inner if own.name not in known]
 
 
 def _sources(folder: Path, faults: list[str]) -> dict[str, list[TruthSource]]:
     """Readers of each kind; a kind that cannot even be opened is a fault, and the others go on."""
     found: dict[str, list[TruthSource]] = {}
-    for kind in _KINDS:
+    for kind in KINDS:
         try:
             found |= sources_in(folder, strict=False, kinds=[kind])
         except InputError as error:
@@ -160,12 +172,18 @@ def _count(fields: dict[str, Any], counts: Counter[str]) -> set[int]:
     for name in fields:
         if name not in ("boxes_xywh", "keypoints", "intrinsics"):
             counts["pictures" if name == "image" else name.removeprefix("straight_")] += 1
-        if name in ("parts", "normals", "depth", "alpha") and not np.nan_to_num(fields[name]).any():
+        if name in ("parts", "normals", "depth", "alpha") and not _shown(fields, name).any():
             counts[_EMPTY + name] += 1
     if "keypoints" in fields:
         counts["people"] += len(fields["keypoints"])
         counts["visible keypoints"] += int((fields["keypoints"][..., 2] > 0).sum())
     return set(np.unique(fields["parts"]).tolist()) if "parts" in fields else set()
+
+
+def _shown(fields: dict[str, Any], name: str) -> NDArray[Any]:
+    """What is known of a map after masks of surfaces."""
+    values = np.nan_to_num(fields[name])
+    return np.where(fields["surface"], values, 0) if name in ("normals", "depth") and "surface" in fields else values
 
 
 def _check_coco(

@@ -8,7 +8,7 @@ import pytest
 
 import data_folders as made
 from sapiens2.cli.main import main
-from sapiens2.errors import InputError
+from sapiens2.errors import InputError, MissingDependencyError
 from sapiens2.services.check_data import check_data
 
 
@@ -140,3 +140,41 @@ def test_check_data__tells_how_far_it_is(root: Path) -> None:
     seen: list[tuple[int, int]] = []
     check_data(root, on_read=lambda done, whole: seen.append((done, whole)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_data_check__sizes_in_the_keypoint_file(root: Path) -> None:
+    document = json.loads((root / "keypoints.json").read_text())
+    document["images"][0] |= {"height": 3, "width": 4}
+    made.write_json(root / "keypoints.json", document)
+    assert any("is (6, 8) (height, width), and" in fault for fault in check_data(root).faults)
+
+
+def test_data_check__folders_that_are_not_read(root: Path) -> None:
+    (root / "alpha").rename(root / "Alpha")
+    (root / "part").mkdir()
+    report = check_data(root)
+    assert [fault for fault in report.faults if "there is no alpha beside it" in fault] == [
+        f"{root / 'foreground'}: there is no alpha beside it, so its colours are of no use; expected {root / 'alpha'}"
+    ]
+    for name in ("Alpha", "part"):
+        assert f"{root / name} was not read: its name is none of those that are known" in report.notes
+
+
+def test_data_check__surfaces_that_masks_take_away__are_noted(root: Path) -> None:
+    for stem in made.STEMS:
+        made.save_picture(root / "masks" / f"{stem}.png", np.full((6, 8), 255 * (stem != "a"), np.uint8))
+    assert {"1 pictures with empty normals", "1 pictures with empty depth"} <= set(check_data(root).notes)
+
+
+def test_data_check__a_reader_that_is_not_installed__is_a_fault_of_its_files(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def require(name: str, *, extra: str) -> None:
+        raise MissingDependencyError(f"{name} is not installed; pip install 'sapiens2[{extra}]'")
+
+    monkeypatch.setattr("sapiens2.data.loaders.files.require", require)
+    (root / "normals" / "a.png").unlink()
+    (root / "normals" / "a.exr").write_bytes(b"\x76\x2f\x31\x01")
+    report = check_data(root)
+    assert [fault for fault in report.faults if "OpenEXR is not installed" in fault]
+    assert report.counts["parts"] == 3  # the rest is read all the same

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,7 @@ from sapiens2.data.loaders import (
 )
 from sapiens2.data.sources import SampleRange, open_samples, read_sample_spec
 from sapiens2.errors import ConfigurationError, InputError, MissingDependencyError
-from sapiens2.types import TASKS
+from sapiens2.types import TASKS, Task
 
 
 @pytest.fixture
@@ -210,3 +211,37 @@ def test_open_samples__truth_of_another_task__is_refused(folder: Path) -> None:
     (folder / "parts").rename(folder / "elsewhere")
     with pytest.raises(InputError, match="There are no parts in"):
         open_samples(folder, task="seg")
+
+
+@pytest.mark.parametrize(
+    ("spec", "task", "message"),
+    [
+        ("generated:root={root},truths=[part]", None, r"There are no part in .*; it has parts, .*Did you mean parts\?"),
+        ("generated:root={root},truths=[parts]", "normal", r"truths is \['parts'\], and normal needs normals"),
+    ],
+)
+def test_generated__truths_that_do_not_fit(spec: str, task: Task | None, message: str, tmp_path: Path) -> None:
+    root = made.write_everything(tmp_path / "data")
+    with pytest.raises(ValueError, match=message):
+        open_samples(spec.format(root=root), task=task)
+
+
+def test_folder__of_other_truth__says_what_is_there(tmp_path: Path) -> None:
+    root = made.write_everything(tmp_path / "data")
+    shutil.rmtree(root / "normals")
+    with pytest.raises(ValueError, match=r"There are no normals in .*; it has parts, depth, alpha, albedo, keypoints"):
+        open_samples(root, task="normal")
+
+
+def test_description__in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "data.yaml").write_bytes("kind: synthetic\ncount: 2  # größer\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"data\.yaml is not UTF-8 text"):
+        open_samples(tmp_path / "data.yaml")
+
+
+def test_coco__pictures_lie_in_the_folder_that_its_name_names(tmp_path: Path) -> None:
+    for stem in made.STEMS:
+        made.save_picture(tmp_path / "val2017" / f"{stem}.png", made.image())
+    (tmp_path / "v").mkdir()
+    made.write_json(tmp_path / "person_keypoints_val2017.json", made.coco_document())
+    assert len(open_samples(tmp_path / "person_keypoints_val2017.json", task="pose")) == 3

@@ -96,14 +96,26 @@ def read_class_list(path: PathLike) -> tuple[str, ...]:
     if not file.is_file():
         raise InputError(f"There is no file {file}.")
     if file.suffix.lower() != ".json":
-        lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
-        return _checked_names([line for line in lines if line], str(file))
+        names = [line.strip() for line in _read_text(file).rstrip().splitlines()]
+        if "" in names:  # left out silently it would shift the ids of all names below it
+            raise InputError(
+                f"{file}: line {names.index('') + 1} is blank. Lines are classes in the order of their ids; take it "
+                "out, or give the class a name."
+            )
+        return _checked_names(names, str(file))
     document = read_json(file)
     if isinstance(document, dict):
         if sorted(document, key=str) != sorted((str(number) for number in range(len(document))), key=str):
             raise InputError(f"{file} has the ids {sorted(document)[:5]}...; expected 0 to {len(document) - 1}.")
         document = [document[str(number)] for number in range(len(document))]
     return _checked_names(document, str(file))
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not UTF-8 text ({error}). Save it as UTF-8.") from error
 
 
 def _checked_names(names: Any, place: str) -> tuple[str, ...]:

@@ -124,7 +124,8 @@ def as_camera_matrix(value: Any, name: str) -> NDArray[np.float64]:
     """Read a camera matrix ``(3, 3)``.
 
     Args:
-        value: Rows of numbers, nine numbers, or an object with ``intrinsics`` or ``fx``, ``fy``, ``cx``, ``cy``.
+        value: Rows of numbers, nine numbers, the four fx, fy, cx, cy, or an object with ``intrinsics`` or these four
+            as keys.
         name: What messages call it.
 
     Raises:
@@ -142,8 +143,13 @@ def as_camera_matrix(value: Any, name: str) -> NDArray[np.float64]:
         matrix = np.array(value, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is no camera matrix: {str(value)[:80]}.") from error
-    if matrix.shape not in ((3, 3), (9,)) or not np.isfinite(matrix).all():
-        raise InputError(f"{name} is no camera matrix of 3 x 3 finite numbers: shape {matrix.shape}.")
+    if matrix.shape not in ((3, 3), (9,), (4,)):
+        raise InputError(f"{name} has shape {matrix.shape}; expected a camera matrix of 3 x 3, or fx, fy, cx, cy.")
+    if not np.isfinite(matrix).all():
+        raise InputError(f"{name} has numbers that are not finite: {matrix.tolist()}.")
+    if matrix.shape == (4,):
+        fx, fy, cx, cy = matrix.tolist()
+        matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
     matrix = matrix.reshape(3, 3)
     if min(matrix[0, 0], matrix[1, 1]) <= 0 or matrix[1, 0] or matrix[2].tolist() != [0, 0, 1]:
         raise InputError(f"{name} is {matrix.tolist()}; expected [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]] in pixels.")

@@ -99,6 +99,8 @@ def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) ->
         InputError: Another shape, whole numbers without a unit, or depths below zero.
     """
     depth = _one_channel(values, name)
+    if depth.dtype.kind not in "uif":
+        raise InputError(f"{name} has numbers of type {depth.dtype}; expected depths as whole numbers or floats.")
     if unit_m is None and depth.dtype.kind != "f":
         raise InputError(f"{name} has whole numbers ({depth.dtype}); say what they are: unit_m=0.001 for millimetres.")
     metres = depth.astype(np.float64) * (1.0 if unit_m is None else unit_m)
@@ -109,27 +111,42 @@ def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) ->
 
 
 def as_mask(values: NDArray[Any], name: str) -> Mask:
-    """``(H, W)`` bool: the first channel is above zero.
+    """``(H, W)`` bool: where grey, or any colour, is above zero, and what is there is not transparent.
+
+    A mask can also lie in the transparency of a picture that is black.
 
     Raises:
-        InputError: Another shape, or NaN.
+        InputError: Another shape, complex numbers, or NaN.
     """
-    channel = values[..., 0] if values.ndim == 3 and values.shape[2] in (1, 3, 4) else values
-    if channel.ndim != 2:
+    channels = values[..., None] if values.ndim == 2 else values
+    if channels.ndim != 3 or channels.shape[2] not in (1, 2, 3, 4):
         raise InputError(f"{name} has shape {values.shape}; expected a mask of one channel.")
-    if channel.dtype.kind == "f" and np.isnan(channel).any():
+    if channels.dtype.kind not in "buif":
+        raise InputError(f"{name} has numbers of type {channels.dtype}; expected a mask.")
+    if channels.dtype.kind == "f" and np.isnan(channels).any():
         raise InputError(f"{name} has values that are NaN; expected a mask.")
-    return np.ascontiguousarray(channel > 0)
+    if channels.shape[2] in (1, 3):
+        return np.ascontiguousarray((channels > 0).any(axis=2))
+    opaque, coloured = channels[..., -1] > 0, (channels[..., :-1] > 0).any(axis=2)
+    is_in_transparency = not coloured.any() and not opaque.all()
+    return np.ascontiguousarray(opaque if is_in_transparency else opaque & coloured)
 
 
 def as_alpha(values: NDArray[Any], name: str) -> Floats:
     """``(H, W)`` in 0..1: the alpha channel if there is one, else the grey value.
 
     Raises:
-        InputError: Colours, NaN, or floats outside 0..1.
+        InputError: Colours, NaN, or floats outside 0..1; or grey values that vary under an alpha channel that is opaque
+            everywhere, so that it is not clear which of them is meant.
     """
     if values.ndim == 3 and values.shape[2] in (2, 4):
-        values = values[..., -1]
+        grey, alpha = values[..., :-1], values[..., -1]
+        if (alpha == alpha.flat[0]).all() and (grey == grey[..., :1]).all() and (grey != grey[0, 0]).any():
+            raise InputError(
+                f"{name} has grey values that vary, and an alpha channel that is {alpha.flat[0]} everywhere; save the "
+                "matte as grey alone, or as the alpha channel."
+            )
+        values = alpha
     elif values.ndim == 3 and values.shape[2] == 3:
         if (values != values[..., :1]).any():
             raise InputError(f"{name} has colours; expected grey values or an alpha channel.")
@@ -148,8 +165,10 @@ def as_trimap(values: NDArray[Any], name: str) -> tuple[Floats, Mask]:
         InputError: Other values.
     """
     levels = _one_channel(values, name)
-    if other := sorted({int(level) for level in np.unique(levels)} - set(_TRIMAP_LEVELS)):
-        raise InputError(f"{name} has the values {other[:5]}; a trimap has 0, 128 (unknown) and 255 only.")
+    if other := [level for level in np.unique(levels).tolist() if level not in _TRIMAP_LEVELS]:
+        raise InputError(
+            f"{name} has the values {', '.join(map(str, other[:5]))}; a trimap has 0, 128 (unknown) and 255 only."
+        )
     return (levels == _TRIMAP_LEVELS[2]).astype(np.float32), np.ascontiguousarray(levels != _TRIMAP_LEVELS[1])
 
 

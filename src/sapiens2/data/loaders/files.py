@@ -15,8 +15,9 @@ from sapiens2.errors import InputError
 from sapiens2.io import read_npz, read_png
 from sapiens2.processing import load_image
 from sapiens2.processing.image_input import decode_pil, displayed_pil, open_image
+from sapiens2.types import SizeHW
 
-__all__ = ["ARRAY_SUFFIXES", "PICTURE_SUFFIXES", "read_map", "read_rgb"]
+__all__ = ["ARRAY_SUFFIXES", "PICTURE_SUFFIXES", "picture_size", "read_map", "read_rgb"]
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """Files that count as pictures in a folder, in any case."""
@@ -24,6 +25,7 @@ PICTURE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", "
 ARRAY_SUFFIXES = frozenset({".exr", ".npy", ".npz"})
 """Files that hold arrays of numbers."""
 
+_EXIF_ORIENTATION = 0x0112
 _PNG_SIGNATURE_LENGTH = 33
 _PNG_RGB16 = (16, 2)  # bit depth and colour type, bytes 24 and 25
 
@@ -40,6 +42,19 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
     _require_content(path)
     pixels = load_image(path)
     return pixels.round().byte().permute(1, 2, 0).contiguous().numpy()
+
+
+def picture_size(path: Path) -> SizeHW:
+    """Height and width of a picture as it is displayed, from its first bytes.
+
+    Raises:
+        InputError: The file is missing, empty, damaged or no picture; the message names it.
+    """
+    _require_content(path)
+    with open_image(path) as opened:
+        width, height = opened.size
+        turned = opened.getexif().get(_EXIF_ORIENTATION, 1) in (5, 6, 7, 8)
+    return (width, height) if turned else (height, width)
 
 
 def read_map(path: Path, *, keys: Sequence[str] = ()) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from sapiens2.data.loaders.files import PICTURE_SUFFIXES, read_rgb
 from sapiens2.data.sample import Sample, check_values
-from sapiens2.errors import InputError
+from sapiens2.errors import InputError, MissingDependencyError
 from sapiens2.geometry import unproject
 from sapiens2.types import PathLike, SizeHW
 
@@ -216,7 +216,7 @@ def raise_problems(problems: Sequence[str], place: str) -> None:
         raise InputError(
             f"{place}: {len(problems)} problems with the files:\n{listed}"
             + (f"\n  and {more} more" if more > 0 else "")
-            + "\nMend them, or leave these pictures out with strict=False."
+            + "\nMend them, or leave these pictures out: strict=False, or `strict: false` in a description of data."
         )
 
 
@@ -232,7 +232,7 @@ def _place(source: TruthSource) -> str:
 def _collected(faults: list[str]) -> Iterator[None]:
     try:
         yield
-    except InputError as error:
+    except (InputError, MissingDependencyError) as error:
         faults.append(str(error))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ from sapiens2.data.loaders.albedo import Albedos
 from sapiens2.data.loaders.class_maps import ClassMaps, read_class_list
 from sapiens2.data.loaders.coco import CocoKeypoints
 from sapiens2.data.loaders.depth import Cameras, Depths
+from sapiens2.data.loaders.files import picture_size
 from sapiens2.data.loaders.folders import FolderSamples, Listing, TruthSource
 from sapiens2.data.loaders.mattes import Foregrounds, Mattes, Trimaps
 from sapiens2.data.loaders.normals import Masks, Normals
@@ -44,6 +47,9 @@ FOLDER_NAMES: dict[str, tuple[str, ...]] = {
     "masks": ("masks", "mask"),
 }
 """Kinds of truth, and the names that their folders (or files) can have below the root."""
+
+KINDS = ("parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints")
+"""Kinds of truth that stand for themselves."""
 
 KEYPOINT_FILES = ("keypoints.json", "annotations.json", "annotations/*.json")
 """Where COCO files are looked for below the root."""
@@ -77,7 +83,10 @@ class People:
 
     def read(self, stem: str) -> dict[str, Any]:
         """Read ``boxes_xywh`` and ``keypoints``; no rows where there is nobody."""
-        people = self.coco.people_of(self.coco.image_id(self._index[stem]))
+        index = self._index[stem]
+        number = self.coco.image_id(index)
+        self.coco.require_size(number, picture_size(self.coco.image_path(index)))
+        people = self.coco.people_of(number)
         count = len(self.coco.keypoint_names)
         return {
             "boxes_xywh": np.array([person.box_xywh for person in people], np.float32).reshape(-1, 4),
@@ -109,7 +118,12 @@ class GeneratedFolder(FolderSamples):
             raise InputError(f"There is no folder of pictures in {root}; expected {FOLDER_NAMES['images']}.")
         found = sources_in(root, strict=strict, kinds=truths)
         if missing := sorted(set(truths or ()) - set(found)):
-            raise InputError(f"There are no {', '.join(missing)} in {root}; it has {', '.join(found) or 'no truth'}.")
+            there = kinds_in(root)
+            near = [name for kind in missing for name in difflib.get_close_matches(kind, there, n=1)]
+            raise InputError(
+                f"There are no {', '.join(missing)} in {root}; it has {', '.join(there) or 'no truth'}."
+                + (f" Did you mean {near[0]}?" if near else "")
+            )
         super().__init__(images, [source for sources in found.values() for source in sources], strict=strict)
         self.kinds = tuple(found)
         self.class_names = _class_names(Path(root)) or part_table().names
@@ -144,9 +158,7 @@ def sources_in(
     Raises:
         InputError: A folder is there without what it needs: depth without intrinsics.
     """
-    wanted = (
-        {"parts", "normals", "depth", "alpha", "trimap", "albedo", "masks", "keypoints"} if kinds is None else kinds
-    )
+    wanted = KINDS if kinds is None else kinds
     found: dict[str, list[TruthSource]] = {}
 
     def place(kind: str) -> Path | None:
@@ -177,6 +189,12 @@ def sources_in(
     return found
 
 
+def kinds_in(root: PathLike) -> list[str]:
+    """Kinds of truth that have a folder or file below a root, which need not be of use."""
+    named = [kind for kind in KINDS if kind in FOLDER_NAMES and find_folder(root, kind) is not None]
+    return [*named, *(["keypoints"] if coco_files_in(root) else [])]
+
+
 def coco_files_in(root: PathLike) -> list[Path]:
     """COCO files below a root, where :data:`KEYPOINT_FILES` says."""
     return [path for pattern in KEYPOINT_FILES for path in sorted(Path(root).glob(pattern))]
@@ -184,7 +202,8 @@ def coco_files_in(root: PathLike) -> list[Path]:
 
 def pictures_of(root: PathLike, annotations: Path) -> Path:
     """Folder of a COCO file's pictures: one that its name names, as COCO has it, else ``images``, else the root."""
-    named = [own for own in sorted(Path(root).iterdir()) if own.is_dir() and own.name in annotations.stem]
+    words = re.split(r"[_\-. ]", annotations.stem)
+    named = [own for own in sorted(Path(root).iterdir()) if own.is_dir() and own.name in words]
     return named[0] if named else find_folder(root, "images") or Path(root)
 
 

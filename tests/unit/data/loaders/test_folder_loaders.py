@@ -22,6 +22,8 @@ from sapiens2.data.loaders import (
     list_files,
     read_class_list,
 )
+from sapiens2.data.loaders.depth import as_camera_matrix
+from sapiens2.data.loaders.fields import as_alpha, as_mask, as_trimap
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.geometry import project
 
@@ -345,8 +347,8 @@ def test_broken__class_out_of_range(root: Path) -> None:
         ("parts", np.full((6, 8), 0.5), "fractions"),
         ("parts", np.full((6, 8), -1), "class id -1 at row 0, column 0"),
         ("intrinsics", np.zeros((3, 3)), "expected .*f_x, 0, c_x"),
-        ("intrinsics", np.full((3, 3), np.nan), "no camera matrix of 3 x 3 finite numbers"),
-        ("intrinsics", np.eye(4), "no camera matrix"),
+        ("intrinsics", np.full((3, 3), np.nan), "numbers that are not finite"),
+        ("intrinsics", np.eye(4), r"has shape \(4, 4\); expected a camera matrix of 3 x 3"),
     ],
 )
 def test_broken__values(kind: str, array: np.ndarray, message: str, root: Path) -> None:
@@ -385,7 +387,8 @@ def test_broken__npz_of_several_arrays(root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("c.txt", "sky\n\n person \n", ("sky", "person")),
+        ("c.txt", "sky\n person \n\n", ("sky", "person")),
+        ("c.txt", "\ufeffsky\nperson", ("sky", "person")),
         ("c.json", '["sky", "person"]', ("sky", "person")),
         ("c.json", '{"1": "person", "0": "sky"}', ("sky", "person")),
     ],
@@ -400,6 +403,8 @@ def test_read_class_list__forms(name: str, content: str, expected: tuple[str, ..
     [
         ("c.txt", "", "holds no list of class names"),
         ("c.txt", "sky\nsky", "these repeat: sky"),
+        ("c.txt", "sky\n\nperson", "line 2 is blank"),
+        ("c.txt", "\nsky\nperson", "line 1 is blank"),
         ("c.json", '{"0": "sky", "2": "person"}', "expected 0 to 1"),
         ("c.json", "[1, 2]", "holds no list of class names"),
         ("c.txt", "\n".join(map(str, range(256))), "has 256 classes"),
@@ -409,6 +414,46 @@ def test_read_class_list__faults(name: str, content: str, message: str, tmp_path
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
         read_class_list(tmp_path / name)
+
+
+def test_read_class_list__other_encoding(tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_bytes("himmel\nstraße".encode("latin-1"))
+    with pytest.raises(InputError, match=r"c\.txt is not UTF-8 text"):
+        read_class_list(tmp_path / "c.txt")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([[0, 9]], np.uint8), [[False, True]]),
+        (np.array([[[0, 0, 0], [0, 255, 0]]], np.uint8), [[False, True]]),
+        (np.array([[[255, 255, 255, 0], [255, 0, 0, 255]]], np.uint8), [[False, True]]),
+        (np.array([[[0, 0, 0, 255], [0, 0, 0, 255]]], np.uint8), [[False, False]]),
+        (np.array([[[0, 0, 0, 0], [0, 0, 0, 255]]], np.uint8), [[False, True]]),
+        (np.array([[[0, 255], [7, 255]]], np.uint8), [[False, True]]),
+    ],
+)
+def test_as_mask__any_colour_that_is_seen(values: np.ndarray, expected: list[list[bool]]) -> None:
+    assert as_mask(values, "mask").tolist() == expected
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_as_alpha__grey_under_an_opaque_channel__is_refused(channels: int) -> None:
+    grey = np.repeat(np.arange(4, dtype=np.uint8).reshape(2, 2, 1), channels, axis=2)
+    opaque = np.full((2, 2, 1), 255, np.uint8)
+    with pytest.raises(InputError, match="grey values that vary, and an alpha channel that is 255 everywhere"):
+        as_alpha(np.concatenate([grey, opaque], axis=2), "matte")
+    np.testing.assert_array_equal(as_alpha(np.concatenate([0 * grey, opaque], axis=2), "matte"), 1)
+
+
+@pytest.mark.parametrize("level", [np.nan, 128.7, 1.0, np.inf])
+def test_as_trimap__other_levels(level: float) -> None:
+    with pytest.raises(InputError, match=f"has the values {level}; a trimap has"):
+        as_trimap(np.array([[0.0, level]]), "trimap")
+
+
+def test_camera__as_four_numbers() -> None:
+    np.testing.assert_array_equal(as_camera_matrix([9, 8, 3, 2], "camera"), [[9, 0, 3], [0, 8, 2], [0, 0, 1]])
 
 
 def test_class_maps__own_classes(root: Path, tmp_path: Path) -> None:

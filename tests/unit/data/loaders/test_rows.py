@@ -82,7 +82,7 @@ def test_rows__nobody_is_no_fault() -> None:
         ({"annotation": np.full((6, 8), 40)}, "row 0, column 'annotation': class id 40"),
         ({"normals": [[1, 2], [3]]}, "row 0, column 'normals' is no regular array"),
         ({"depth": "far"}, "row 0, column 'depth' holds no numbers"),
-        ({"camera": [1, 2]}, "row 0, column 'camera' is no camera matrix"),
+        ({"camera": [1, 2]}, r"row 0, column 'camera' has shape \(2,\); expected a camera matrix"),
         ({"annotation": np.zeros((3, 3), np.uint8)}, r"row 0: parts has shape \(3, 3\); expected \(6, 8\)"),
         ({"points": [[1.0, 2.0]]}, "row 0, column 'points'"),
         ({"boxes": [[1.0, 2.0]]}, "row 0, column 'boxes'"),
