@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -102,14 +103,20 @@ def _number(value: float | None) -> str:
 
 
 def _photograph(photo: Mapping[str, Any]) -> str:
-    by_class = ", ".join(
-        f"{name.replace('_', ' ').lower()} {share:.0%}" for name, share in photo["part_agreement_by_class"].items()
-    )
-    return f"""\
+    shares = {
+        name.lower().replace("face_", "face and ").replace("_", " "): share
+        for name, share in photo["part_agreement_by_class"].items()
+    }
+    seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share >= 0.005)
+    unseen = ", ".join(name for name, share in shares.items() if share < 0.005)
+    none = f"; none of {unseen}" if unseen else ""
+    text = f"""\
 The matte of the crop overlaps the [outline drawn by hand](../../tests/golden/sample_photo_outline.json) with an IoU of
 {photo["matte_iou_with_helmet"]:.2f} when the helmet before her counts as hers, of
 {photo["matte_iou_helmet_left_out"]:.2f} when nothing is said about it, and of {photo["matte_iou"]:.2f} when it does not
-count. Of the pixels whose part was drawn, {photo["part_agreement"]:.0%} get it ({by_class})."""
+count. Of the pixels whose part was drawn, {photo["part_agreement"]:.0%} get it: {seen}{none}.
+"""
+    return textwrap.fill(text.replace("\n", " "), 126, break_long_words=False, break_on_hyphens=False)
 
 
 def _between(text: str, marker: str, content: str) -> str:

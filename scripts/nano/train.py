@@ -87,7 +87,7 @@ STAGES: dict[str, Stage] = {
     "seg": _task_stage("seg", 3970, 1, stretch=1.25, person_windows=0.4),
     "matting": _task_stage("matting", 1520, 6, stretch=1.25, person_windows=0.4),
     "normal": _task_stage("normal", 450, person_windows=0.4),
-    "albedo": _task_stage("albedo", 220, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
+    "albedo": _task_stage("albedo", 470, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
     "pointmap": _task_stage("pointmap", 0, person_windows=0.4),
     "pose": _task_stage("pose", 0, person_windows=0.95),
 }
