@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ def _positive_whole(value: Any) -> int:
 
 
 def _positive_number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise TypeError
     return float(value)
 
@@ -155,7 +156,7 @@ def _hub_rows(dataset: str, columns: Mapping[str, str], split: str, name: str | 
 _STRICT = {"strict": SpecKey("true or false", _flag)}
 _IMAGES = {"images": _path(required=True)}
 _MASKS = {"masks": _path()}
-_UNIT = {"unit_m": SpecKey("metres per unit, above zero", _positive_number)}
+_UNIT = {"unit_m": SpecKey("metres per unit, above zero and finite", _positive_number)}
 
 COMMON_KEYS: dict[str, SpecKey] = {
     "subset": SpecKey("[start, stop], counted from 0, stop left out", _range),

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from torch.utils.data import Dataset
 
 from sapiens2.data.datasets import SampleSource
 from sapiens2.data.loaders.coco import CocoKeypoints
-from sapiens2.data.loaders.generated import FOLDER_NAMES, GeneratedFolder, coco_files_in, find_folder, pictures_of
+from sapiens2.data.loaders.generated import (
+    FOLDER_NAMES,
+    GeneratedFolder,
+    coco_file_alone,
+    coco_files_in,
+    find_folder,
+    pictures_of,
+)
 from sapiens2.data.sample import Sample
 from sapiens2.data.source_kinds import COMMON_KEYS, KINDS, SpecKey
+from sapiens2.data.spec_text import is_inline, read_sample_spec
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.types import TASKS, PathLike, Task
 
@@ -107,56 +113,12 @@ def open_samples(
     tasks = _checked_tasks(task)
     if isinstance(spec, Mapping):
         return _from_mapping(spec, tasks, Path(base or "."), per_person)
-    if _is_inline(spec):
+    if is_inline(spec):
         return _from_mapping(read_sample_spec(spec), tasks, Path(base or "."), per_person)
     path = Path(base or ".") / Path(spec).expanduser()
     if path.suffix.lower() in (".yaml", ".yml"):
         return _from_mapping(read_sample_spec(path), tasks, path.parent, per_person)
     return _from_path(path, tasks, per_person)
-
-
-def read_sample_spec(source: PathLike) -> dict[str, Any]:
-    """Read a description that is a ``.yaml`` file or a text ``kind:key=value,...``.
-
-    Args:
-        source: The file or the text; values of the text are read as YAML reads them.
-
-    Returns:
-        The mapping, not yet checked.
-
-    Raises:
-        ConfigurationError: It is no mapping, or no YAML.
-        InputError: There is no such file.
-    """
-    if _is_inline(source):
-        kind, _, rest = str(source).partition(":")
-        pairs = [part.partition("=") for part in re.split(r",(?=\w+=)", rest) if part]
-        if bad := [key for key, sign, _ in pairs if not sign]:
-            raise ConfigurationError(f"data {source!r} has {bad[0]!r}; expected kind:key=value,key=value")
-        return {"kind": kind, **{key: _yaml(value, f"data {source!r}: {key}") for key, _, value in pairs}}
-    path = Path(source)
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
-    document = _yaml(text, str(path))
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{path} describes no data; expected a mapping with kind: {', '.join(KINDS)}")
-    return document
-
-
-def _yaml(text: str, place: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{place} is not YAML: {error}") from error
-
-
-def _is_inline(spec: PathLike) -> bool:
-    """Whether a text describes data; a word before a colon that is no path is meant as a kind."""
-    return isinstance(spec, str) and re.match(r"[a-z]+:\w+=", spec) is not None and not Path(spec).exists()
 
 
 def _check_types(spec: object, base: object) -> None:
@@ -186,10 +148,10 @@ def _from_path(path: Path, tasks: tuple[Task, ...], per_person: bool) -> SampleS
         return CocoKeypoints(_pictures_beside(path), path, per_person=per_person)
     if not path.is_dir():
         raise InputError(f"There is no folder or file {path}, and it is no description such as synthetic:count=100.")
-    files = coco_files_in(path)
-    if find_folder(path, "images") is None and len(files) == 1:
-        return _from_path(files[0], tasks, per_person)
+    if (alone := coco_file_alone(path)) is not None:
+        return _from_path(alone, tasks, per_person)
     if find_folder(path, "images") is None:
+        files = coco_files_in(path)
         found = f"{len(files)} COCO files; name the one that is meant" if files else "nothing that is recognised"
         raise InputError(
             f"{path} has {found}. Expected pictures in one of {', '.join(FOLDER_NAMES['images'])}, and truth beside "

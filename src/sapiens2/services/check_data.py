@@ -18,6 +18,7 @@ from sapiens2.data.loaders.generated import (
     KEYPOINT_FILES,
     KINDS,
     People,
+    coco_file_alone,
     coco_files_in,
     find_folder,
     pictures_of,
@@ -25,11 +26,18 @@ from sapiens2.data.loaders.generated import (
 )
 from sapiens2.data.sample import IGNORE_LABEL
 from sapiens2.errors import InputError
+from sapiens2.io import read_json
 from sapiens2.types import PathLike
 
 __all__ = ["DataReport", "check_data"]
 
 _EMPTY = "pictures with empty "
+
+_MAPS = ("parts", "normals", "depth", "alpha", "albedo")
+"""Maps that can say that there is nothing in a picture."""
+
+_PEOPLE, _SCENE = "people", "scene.json"
+"""What `sapiens2 synth` writes beside the truth: its own account of what it made."""
 
 
 @dataclass(frozen=True)
@@ -102,20 +110,33 @@ def check_data(root: PathLike, *, on_read: Callable[[int, int], None] | None = N
             notes += _coco_notes(source.coco) if isinstance(source, People) else []
     for file in coco_files:
         _check_coco(folder, file, counts, notes, faults, on_read)
-    if "alpha" in sources and (trimap := find_folder(folder, "trimap")):
-        notes.append(f"{trimap} was not read, since there is alpha")
-    if (colours := find_folder(folder, "foreground")) and find_folder(folder, "alpha") is None:
-        faults.append(
-            f"{colours}: there is no alpha beside it, so its colours are of no use; expected {folder / 'alpha'}"
-        )
-    if images is not None:
-        notes += [f"{own} was not read: its name is none of those that are known" for own in _unknown_folders(folder)]
+    _check_layout(folder, notes, faults)
     kinds = (*sources, *(["keypoints"] if coco_files else []))
     return DataReport(folder, kinds, dict(counts), tuple(notes), tuple(dict.fromkeys(faults)))
 
 
+def _check_layout(folder: Path, notes: list[str], faults: list[str]) -> None:
+    """What lies beside the kinds of truth, is not read by loaders, and may be meant to be."""
+    alpha, colours, trimap = (find_folder(folder, kind) for kind in ("alpha", "foreground", "trimap"))
+    if alpha and trimap:
+        notes.append(f"{trimap} was not read, since there is alpha")
+    if colours and alpha is None:
+        faults.append(
+            f"{colours}: there is no alpha beside it, so its colours are of no use; expected {folder / 'alpha'}"
+        )
+    if find_folder(folder, "images") is None:  # COCO's layout: folders have names of their own
+        return
+    notes += [f"{own} was not read: its name is none of those that are known" for own in _unknown_folders(folder)]
+    for own in [*sorted((folder / _PEOPLE).glob("*.json")), folder / _SCENE]:
+        try:
+            if own.is_file():
+                read_json(own)
+        except InputError as error:
+            faults.append(f"{error}; `sapiens2 synth`, run again as before, makes it anew")
+
+
 def _unknown_folders(folder: Path) -> list[Path]:
-    known = {name for names in FOLDER_NAMES.values() for name in names} | {"annotations", "people"}
+    known = {name for names in FOLDER_NAMES.values() for name in names} | {"annotations", _PEOPLE}
     inner = (own for own in sorted(folder.iterdir()) if own.is_dir() and not own.name.startswith("."))
     return [own for own in inner if own.name not in known]
 
@@ -124,6 +145,8 @@ def _sources(folder: Path, faults: list[str]) -> dict[str, list[TruthSource]]:
     """Readers of each kind; a kind that cannot even be opened is a fault, and the others go on."""
     found: dict[str, list[TruthSource]] = {}
     for kind in KINDS:
+        if kind == "keypoints" and coco_file_alone(folder) is not None:
+            continue
         try:
             found |= sources_in(folder, strict=False, kinds=[kind])
         except InputError as error:
@@ -134,9 +157,11 @@ def _sources(folder: Path, faults: list[str]) -> dict[str, list[TruthSource]]:
 
 
 def _coco_files(folder: Path) -> list[Path]:
+    if (alone := coco_file_alone(folder)) is not None:
+        return [alone]
     files = coco_files_in(folder)
     # With one file beside `images` the folders are read together; if that failed, the fault has been noted.
-    return [] if len(files) == 1 and find_folder(folder, "images") else files
+    return [] if len(files) == 1 else files
 
 
 def _check_folders(
@@ -172,7 +197,7 @@ def _count(fields: dict[str, Any], counts: Counter[str]) -> set[int]:
     for name in fields:
         if name not in ("boxes_xywh", "keypoints", "intrinsics"):
             counts["pictures" if name == "image" else name.removeprefix("straight_")] += 1
-        if name in ("parts", "normals", "depth", "alpha") and not _shown(fields, name).any():
+        if name in _MAPS and not _shown(fields, name).any():
             counts[_EMPTY + name] += 1
     if "keypoints" in fields:
         counts["people"] += len(fields["keypoints"])
@@ -181,9 +206,10 @@ def _count(fields: dict[str, Any], counts: Counter[str]) -> set[int]:
 
 
 def _shown(fields: dict[str, Any], name: str) -> NDArray[Any]:
-    """What is known of a map after masks of surfaces."""
-    values = np.nan_to_num(fields[name])
-    return np.where(fields["surface"], values, 0) if name in ("normals", "depth") and "surface" in fields else values
+    """What is known of a map after masks of surfaces; black is an albedo like others."""
+    values = np.isfinite(fields[name]) if name == "albedo" else np.nan_to_num(fields[name])
+    is_masked = name in ("normals", "depth", "albedo") and "surface" in fields
+    return np.where(fields["surface"], values, 0) if is_masked else values
 
 
 def _check_coco(

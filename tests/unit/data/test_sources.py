@@ -181,7 +181,7 @@ def test_open_samples__description_that_cannot_be__is_named(spec: dict[str, Any]
         ("table.csv", InputError, "is no COCO file: expected a .json, a .yaml"),
         ("empty", InputError, "has nothing that is recognised. Expected pictures in one of images"),
         ("list.yaml", ConfigurationError, "describes no data; expected a mapping"),
-        ("broken.yaml", ConfigurationError, "is not YAML"),
+        ("broken.yaml", ConfigurationError, "is not usable YAML"),
         ("synthetic:count=5,people", ConfigurationError, "count is '5,people'"),
         ("people:count=5", ConfigurationError, "kind 'people'"),
         (
@@ -239,9 +239,31 @@ def test_description__in_another_encoding(tmp_path: Path) -> None:
         open_samples(tmp_path / "data.yaml")
 
 
-def test_coco__pictures_lie_in_the_folder_that_its_name_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "folder", "others"),
+    [
+        ("person_keypoints_val2017", "val2017", ["v", "val", "2017"]),
+        ("person_keypoints_val2017", "val2017", ["person", "keypoints"]),
+        ("train_keypoints", "train", ["keypoints", "rain"]),
+        ("people-my_val", "my_val", ["val_", "people-my"]),
+        ("val.people", "val", ["peopl"]),
+    ],
+)
+@pytest.mark.parametrize("with_others", [False, True])
+def test_coco__pictures_lie_in_the_folder_that_its_name_names(
+    name: str, folder: str, others: list[str], with_others: bool, tmp_path: Path
+) -> None:
     for stem in made.STEMS:
-        made.save_picture(tmp_path / "val2017" / f"{stem}.png", made.image())
-    (tmp_path / "v").mkdir()
-    made.write_json(tmp_path / "person_keypoints_val2017.json", made.coco_document())
-    assert len(open_samples(tmp_path / "person_keypoints_val2017.json", task="pose")) == 3
+        made.save_picture(tmp_path / folder / f"{stem}.png", made.image())
+    for other in others if with_others else []:
+        (tmp_path / other).mkdir()
+    made.write_json(tmp_path / f"{name}.json", made.coco_document())
+    assert len(open_samples(tmp_path / f"{name}.json", task="pose")) == 3
+
+
+@pytest.mark.parametrize("unit", [".inf", "-.inf", ".nan", "0", "-1", "true", "mm"])
+def test_depth__units_that_are_none(unit: str, tmp_path: Path) -> None:
+    root = made.write_everything(tmp_path / "data")
+    spec = f"depth:images={root}/images,depth={root}/depth,intrinsics={root}/intrinsics,unit_m={unit}"
+    with pytest.raises(ConfigurationError, match=r"unit_m is .*; expected metres per unit, above zero and finite"):
+        open_samples(spec, task="pointmap")

@@ -136,13 +136,18 @@ def as_camera_matrix(value: Any, name: str) -> NDArray[np.float64]:
     if isinstance(value, Mapping):
         try:
             fx, fy, cx, cy = (float(value[key]) for key in ("fx", "fy", "cx", "cy"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{name} has {sorted(value)}; expected fx, fy, cx and cy, or intrinsics.") from error
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"{name} is {str(dict(value))[:80]}; expected fx, fy, cx and cy, or intrinsics."
+            ) from error
         value = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]
     try:
-        matrix = np.array(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is no camera matrix: {str(value)[:80]}.") from error
+        numbers = np.array(value)
+    except (TypeError, ValueError):
+        numbers = np.array(None)
+    if numbers.dtype.kind not in "uif":
+        raise InputError(f"{name} is no camera matrix: {str(value)[:80]}.")
+    matrix = numbers.astype(np.float64)
     if matrix.shape not in ((3, 3), (9,), (4,)):
         raise InputError(f"{name} has shape {matrix.shape}; expected a camera matrix of 3 x 3, or fx, fy, cx, cy.")
     if not np.isfinite(matrix).all():
@@ -165,6 +170,6 @@ def _read_camera_file(path: Path) -> Any:
     if suffix in (".npy", ".npz"):
         return read_map(path, keys=("intrinsics", "K"))
     try:
-        return [float(word) for word in path.read_text(encoding="utf-8").replace(",", " ").split()]
+        return [float(word) for word in path.read_text(encoding="utf-8-sig").replace(",", " ").split()]
     except ValueError as error:
         raise InputError(f"{path} is no camera matrix: {error}.") from error

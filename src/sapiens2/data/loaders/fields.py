@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2.data.sample import IGNORE_LABEL
-from sapiens2.errors import InputError
+from sapiens2.errors import ConfigurationError, InputError
 
 __all__ = ["as_albedo", "as_alpha", "as_depth", "as_foreground", "as_mask", "as_normals", "as_parts", "as_trimap"]
 
@@ -34,6 +34,7 @@ def as_parts(values: NDArray[Any], num_classes: int, name: str) -> NDArray[np.ui
     Raises:
         InputError: It has colours or fractions, or an id is not in the list.
     """
+    _require_numbers(values, name)
     ids = values[..., 0] if values.ndim == 3 and values.shape[2] == 1 else values
     if ids.ndim != 2:
         raise InputError(f"{name} has shape {values.shape}; expected one channel of class ids, not colours.")
@@ -63,12 +64,14 @@ def as_normals(values: NDArray[Any], name: str, *, signs: Sequence[int] = (1, 1,
     Raises:
         InputError: Another shape or number format, or lengths that are off by more than a tenth.
     """
+    _require_numbers(values, name)
     stored = _three_channels(values, name)
     if stored.dtype.name in _NO_NORMAL:
         vectors = stored.astype(np.float32) / np.iinfo(stored.dtype).max * 2 - 1
         shortest, black = _NO_NORMAL[stored.dtype.name], (stored == 0).all(axis=0)
     elif stored.dtype.kind == "f":
-        vectors, shortest = stored.astype(np.float32), _NO_NORMAL_FLOAT
+        with np.errstate(over="ignore"):  # an infinite length is refused below
+            vectors, shortest = stored.astype(np.float32), _NO_NORMAL_FLOAT
         black = np.isnan(vectors).any(axis=0)
     else:
         raise InputError(f"{name} has numbers of type {stored.dtype}; expected uint8, uint16 or floats.")
@@ -96,8 +99,12 @@ def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) ->
         unit_m: Metres per unit; may be None for floats, which are metres then.
 
     Raises:
-        InputError: Another shape, whole numbers without a unit, or depths below zero.
+        InputError: Another shape, whole numbers without a unit, depths below zero, or too large for float32.
+        ConfigurationError: The unit is not above zero, or infinite.
     """
+    if unit_m is not None and not 0 < unit_m < np.inf:
+        raise ConfigurationError(f"unit_m is {unit_m}; expected metres per unit, above zero and finite")
+    _require_numbers(values, name)
     depth = _one_channel(values, name)
     if depth.dtype.kind not in "uif":
         raise InputError(f"{name} has numbers of type {depth.dtype}; expected depths as whole numbers or floats.")
@@ -107,6 +114,8 @@ def as_depth(values: NDArray[Any], name: str, *, unit_m: float | None = None) ->
     known = np.isfinite(metres)
     if negative := int((metres[known] < 0).sum()):
         raise InputError(f"{name} has {negative} depths below zero; expected Z ahead of the camera, 0 or NaN for none.")
+    if (farthest := metres[known].max(initial=0)) > np.finfo(np.float32).max:
+        raise InputError(f"{name} has depths up to {farthest:.3g} m; expected Z in metres.")
     return np.where(known & (metres > 0), metres, np.nan).astype(np.float32)
 
 
@@ -116,13 +125,12 @@ def as_mask(values: NDArray[Any], name: str) -> Mask:
     A mask can also lie in the transparency of a picture that is black.
 
     Raises:
-        InputError: Another shape, complex numbers, or NaN.
+        InputError: Another shape, no numbers, or NaN.
     """
+    _require_numbers(values, name)
     channels = values[..., None] if values.ndim == 2 else values
     if channels.ndim != 3 or channels.shape[2] not in (1, 2, 3, 4):
         raise InputError(f"{name} has shape {values.shape}; expected a mask of one channel.")
-    if channels.dtype.kind not in "buif":
-        raise InputError(f"{name} has numbers of type {channels.dtype}; expected a mask.")
     if channels.dtype.kind == "f" and np.isnan(channels).any():
         raise InputError(f"{name} has values that are NaN; expected a mask.")
     if channels.shape[2] in (1, 3):
@@ -139,6 +147,7 @@ def as_alpha(values: NDArray[Any], name: str) -> Floats:
         InputError: Colours, NaN, or floats outside 0..1; or grey values that vary under an alpha channel that is opaque
             everywhere, so that it is not clear which of them is meant.
     """
+    _require_numbers(values, name)
     if values.ndim == 3 and values.shape[2] in (2, 4):
         grey, alpha = values[..., :-1], values[..., -1]
         if (alpha == alpha.flat[0]).all() and (grey == grey[..., :1]).all() and (grey != grey[0, 0]).any():
@@ -164,6 +173,7 @@ def as_trimap(values: NDArray[Any], name: str) -> tuple[Floats, Mask]:
     Raises:
         InputError: Other values.
     """
+    _require_numbers(values, name)
     levels = _one_channel(values, name)
     if other := [level for level in np.unique(levels).tolist() if level not in _TRIMAP_LEVELS]:
         raise InputError(
@@ -178,6 +188,7 @@ def as_foreground(values: NDArray[Any], name: str) -> Floats:
     Raises:
         InputError: Another shape, NaN, or floats outside 0..1.
     """
+    _require_numbers(values, name)
     if values.ndim == 3 and values.shape[2] == 4:
         colours, alpha = _unit_range(values[..., :3], name), _unit_range(values[..., 3:], name)
         return np.ascontiguousarray((colours * alpha).transpose(2, 0, 1))
@@ -190,6 +201,7 @@ def as_albedo(values: NDArray[Any], name: str) -> Floats:
     Raises:
         InputError: Another shape, or floats outside 0..1.
     """
+    _require_numbers(values, name)
     absent: Mask | None = None
     if values.ndim == 3 and values.shape[2] == 4:
         absent, values = values[..., 3] == 0, values[..., :3]
@@ -199,6 +211,13 @@ def as_albedo(values: NDArray[Any], name: str) -> Floats:
         colours = np.nan_to_num(colours, nan=0.0)
     albedo = _unit_range(colours, name)
     return np.ascontiguousarray(albedo if absent is None else np.where(absent, np.float32(np.nan), albedo))
+
+
+def _require_numbers(values: NDArray[Any], name: str) -> None:
+    if values.dtype.kind not in "buif":
+        raise InputError(f"{name} has numbers of type {values.dtype}; expected whole numbers or floats.")
+    if not values.size:
+        raise InputError(f"{name} has shape {values.shape}, which is empty.")
 
 
 def _unit_range(values: NDArray[Any], name: str) -> Floats:

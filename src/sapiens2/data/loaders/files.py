@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import struct
+import tokenize
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +18,8 @@ from sapiens2.errors import InputError
 from sapiens2.io import read_npz, read_png
 from sapiens2.processing import load_image
 from sapiens2.processing.image_input import decode_pil, displayed_pil, open_image
-from sapiens2.types import SizeHW
 
-__all__ = ["ARRAY_SUFFIXES", "PICTURE_SUFFIXES", "picture_size", "read_map", "read_rgb"]
+__all__ = ["ARRAY_SUFFIXES", "PICTURE_SUFFIXES", "read_map", "read_rgb"]
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """Files that count as pictures in a folder, in any case."""
@@ -25,7 +27,12 @@ PICTURE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", "
 ARRAY_SUFFIXES = frozenset({".exr", ".npy", ".npz"})
 """Files that hold arrays of numbers."""
 
-_EXIF_ORIENTATION = 0x0112
+_DAMAGE = (
+    *(ValueError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, SyntaxError, KeyError),
+    *(pickle.UnpicklingError, struct.error, zlib.error, tokenize.TokenError),
+)
+"""What numpy and zipfile raise over files with bytes that are not as they were written."""
+
 _PNG_SIGNATURE_LENGTH = 33
 _PNG_RGB16 = (16, 2)  # bit depth and colour type, bytes 24 and 25
 
@@ -42,19 +49,6 @@ def read_rgb(path: Path) -> NDArray[np.uint8]:
     _require_content(path)
     pixels = load_image(path)
     return pixels.round().byte().permute(1, 2, 0).contiguous().numpy()
-
-
-def picture_size(path: Path) -> SizeHW:
-    """Height and width of a picture as it is displayed, from its first bytes.
-
-    Raises:
-        InputError: The file is missing, empty, damaged or no picture; the message names it.
-    """
-    _require_content(path)
-    with open_image(path) as opened:
-        width, height = opened.size
-        turned = opened.getexif().get(_EXIF_ORIENTATION, 1) in (5, 6, 7, 8)
-    return (width, height) if turned else (height, width)
 
 
 def read_map(path: Path, *, keys: Sequence[str] = ()) -> NDArray[Any]:
@@ -76,7 +70,7 @@ def read_map(path: Path, *, keys: Sequence[str] = ()) -> NDArray[Any]:
     if suffix == ".npy":
         return _read_npy(path)
     if suffix == ".npz":
-        return _chosen(read_npz(path), keys, path)
+        return _chosen(_read_npz(path), keys, path)
     if suffix == ".exr":
         return _chosen(_read_exr(path), keys, path)
     if suffix == ".png" and _is_rgb16(path):
@@ -97,11 +91,23 @@ def _require_content(path: Path) -> None:
 def _read_npy(path: Path) -> NDArray[Any]:
     try:
         loaded = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError, pickle.UnpicklingError) as error:
-        raise InputError(f"{path} is not a readable NPY file of a plain array: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path} is not a readable NPY file of a plain array: {_reason(error)}") from error
     if not isinstance(loaded, np.ndarray):
         raise InputError(f"{path} is not an NPY file: it holds several arrays. Give it the suffix .npz.")
     return loaded
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return read_npz(path)
+    except _DAMAGE as error:
+        raise InputError(f"{path} is not a readable NPZ file of plain arrays: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What numpy says, without its advice to unpickle: that would run what a foreign file says."""
+    return "it is damaged, or holds Python objects" if "pickle" in str(error) else str(error)
 
 
 def _read_exr(path: Path) -> dict[str, NDArray[Any]]:

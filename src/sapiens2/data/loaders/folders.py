@@ -19,7 +19,19 @@ from sapiens2.errors import InputError, MissingDependencyError
 from sapiens2.geometry import unproject
 from sapiens2.types import PathLike, SizeHW
 
-__all__ = ["FolderSamples", "Listing", "TruthSource", "joined_fields", "list_files", "raise_problems"]
+__all__ = [
+    "STATED_SIZE",
+    "FolderSamples",
+    "Listing",
+    "TruthSource",
+    "joined_fields",
+    "list_files",
+    "raise_problems",
+    "require_stated_size",
+]
+
+STATED_SIZE = "stated_size_hw"
+"""Field in which a source says of what size (height, width) its picture is; it never reaches a sample."""
 
 _SHOWN = 5
 _CHANNELS_FIRST = ("normals", "foreground", "straight_foreground", "albedo")
@@ -48,7 +60,7 @@ class TruthSource(Protocol):
         ...
 
     def read(self, stem: str) -> dict[str, Any]:
-        """Fields of the sample called ``stem``: those that :func:`joined_fields` knows.
+        """Fields of the sample called ``stem``: those that :func:`joined_fields` knows, and :data:`STATED_SIZE`.
 
         Raises:
             InputError: A file is damaged, or its values are of no use; the message names it.
@@ -122,7 +134,10 @@ class FolderSamples(Dataset[Sample]):
         self.problems = tuple(problems)
         self._images = {stem: listing.files[stem] for stem in self.stems}
         if not listing.files:
-            raise InputError(f"There are no pictures in {images}; expected {', '.join(sorted(PICTURE_SUFFIXES))}.")
+            raise InputError(
+                f"There are no pictures in {images}; expected {', '.join(sorted(PICTURE_SUFFIXES))}. Folders in it are "
+                "not looked into."
+            )
         if strict:
             raise_problems(self.problems, str(images))
 
@@ -220,6 +235,19 @@ def raise_problems(problems: Sequence[str], place: str) -> None:
         )
 
 
+def require_stated_size(picture: Path, size_hw: SizeHW, stated_hw: SizeHW, file: PathLike) -> None:
+    """Refuse a picture that is not of the size that a file of annotations says.
+
+    Raises:
+        InputError: It is not.
+    """
+    if size_hw != stated_hw:
+        raise InputError(
+            f"{picture} is {size_hw} (height, width), and {file} says {stated_hw}: the points belong to another "
+            "version of it, or it is turned by EXIF."
+        )
+
+
 def _less(listing: Listing, other: Listing) -> list[str]:
     return sorted(set(listing.files) - set(other.files))
 
@@ -238,7 +266,10 @@ def _collected(faults: list[str]) -> Iterator[None]:
 
 def _read_fitting(source: TruthSource, path: Path, size_hw: SizeHW | None) -> dict[str, Any]:
     read = source.read(path.stem)
+    stated: SizeHW | None = read.pop(STATED_SIZE, None)
     if size_hw is not None:
+        if stated is not None:
+            require_stated_size(path, size_hw, stated, _place(source))
         _require_size(read, size_hw, path, source)
     return read
 

@@ -16,8 +16,8 @@ from sapiens2.data.loaders.albedo import Albedos
 from sapiens2.data.loaders.class_maps import ClassMaps, read_class_list
 from sapiens2.data.loaders.coco import CocoKeypoints
 from sapiens2.data.loaders.depth import Cameras, Depths
-from sapiens2.data.loaders.files import picture_size
-from sapiens2.data.loaders.folders import FolderSamples, Listing, TruthSource
+from sapiens2.data.loaders.files import PICTURE_SUFFIXES
+from sapiens2.data.loaders.folders import STATED_SIZE, FolderSamples, Listing, TruthSource, list_files
 from sapiens2.data.loaders.mattes import Foregrounds, Mattes, Trimaps
 from sapiens2.data.loaders.normals import Masks, Normals
 from sapiens2.errors import InputError
@@ -28,6 +28,7 @@ __all__ = [
     "KEYPOINT_FILES",
     "GeneratedFolder",
     "People",
+    "coco_file_alone",
     "coco_files_in",
     "find_folder",
     "pictures_of",
@@ -74,21 +75,27 @@ class People:
     def __post_init__(self) -> None:
         coco = CocoKeypoints(self.images, self.folder, per_person=False, strict=self.strict)
         object.__setattr__(self, "coco", coco)
-        object.__setattr__(self, "_index", {coco.image_path(i).stem: i for i in range(len(coco))})
+        own = (index for index in range(len(coco)) if _is_in(self.images, coco.image_path(index)))
+        object.__setattr__(self, "_index", {coco.image_path(index).stem: index for index in own})
 
     def listing(self) -> Listing:
-        """Pictures that the file lists, by stem."""
-        files = {stem: self.coco.image_path(index) for stem, index in self._index.items()}
-        return Listing(files, self.coco.problems)
+        """Pictures that the file lists, by stem; those in other folders are problems: truth is joined by stem alone."""
+        paths = [self.coco.image_path(index) for index in range(len(self.coco))]
+        others = [
+            f"{path}: {self.folder.name} lists it, and it does not lie in {self.images} itself"
+            for path in paths
+            if not _is_in(self.images, path)
+        ]
+        files = {stem: paths[index] for stem, index in self._index.items()}
+        return Listing(files, (*self.coco.problems, *others))
 
     def read(self, stem: str) -> dict[str, Any]:
-        """Read ``boxes_xywh`` and ``keypoints``; no rows where there is nobody."""
-        index = self._index[stem]
-        number = self.coco.image_id(index)
-        self.coco.require_size(number, picture_size(self.coco.image_path(index)))
+        """Read ``boxes_xywh`` and ``keypoints``, no rows where there is nobody, and what the file says of the size."""
+        number = self.coco.image_id(self._index[stem])
         people = self.coco.people_of(number)
         count = len(self.coco.keypoint_names)
         return {
+            STATED_SIZE: self.coco.stated_size(number),
             "boxes_xywh": np.array([person.box_xywh for person in people], np.float32).reshape(-1, 4),
             "keypoints": np.array([person.keypoints for person in people], np.float32).reshape(-1, count, 3),
         }
@@ -201,10 +208,44 @@ def coco_files_in(root: PathLike) -> list[Path]:
 
 
 def pictures_of(root: PathLike, annotations: Path) -> Path:
-    """Folder of a COCO file's pictures: one that its name names, as COCO has it, else ``images``, else the root."""
-    words = re.split(r"[_\-. ]", annotations.stem)
-    named = [own for own in sorted(Path(root).iterdir()) if own.is_dir() and own.name in words]
-    return named[0] if named else find_folder(root, "images") or Path(root)
+    """Folder of a COCO file's pictures: one that its name names, as COCO has it, else ``images``, else the root.
+
+    ``person_keypoints_val2017`` names ``val2017``: whole words, those at the end before others. A folder without
+    pictures is none that is named.
+    """
+    name = annotations.stem
+
+    def is_named(own: Path) -> bool:
+        return re.search(rf"(?:^|[_\-. ]){re.escape(own.name)}(?:$|[_\-. ])", name) is not None and _has_pictures(own)
+
+    named = [own for own in sorted(Path(root).iterdir()) if own.is_dir() and is_named(own)]
+    if named:
+        return max(named, key=lambda own: (name.endswith(own.name), len(own.name)))
+    return find_folder(root, "images") or Path(root)
+
+
+def coco_file_alone(root: PathLike) -> Path | None:
+    """The one COCO file of a root, where its pictures do not lie as folders of truth need them: in ``images`` itself.
+
+    Without ``images``, or with folders of pictures in it and no other truth, the file says where pictures are.
+    """
+    files, images = coco_files_in(root), find_folder(root, "images")
+    if len(files) != 1:
+        return None
+    in_folders = images is not None and kinds_in(root) == ["keypoints"] and _is_of_folders(images)
+    return files[0] if images is None or in_folders else None
+
+
+def _is_of_folders(images: Path) -> bool:
+    return not list_files(images, PICTURE_SUFFIXES).files and _has_pictures(images)
+
+
+def _has_pictures(folder: Path) -> bool:
+    return any(path.suffix.lower() in PICTURE_SUFFIXES for path in folder.rglob("*"))
+
+
+def _is_in(folder: Path, path: Path) -> bool:
+    return path.parent == folder or path.parent.resolve() == folder.resolve()
 
 
 def _class_names(root: Path) -> tuple[str, ...] | None:

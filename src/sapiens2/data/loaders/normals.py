@@ -50,7 +50,7 @@ class Normals:
 
 @dataclass(frozen=True)
 class Masks:
-    """Pixels whose normals, points and albedo count, one file for each picture: above zero in the first channel.
+    """Pixels whose normals, points and albedo count, one file for each picture: any colour that is seen.
 
     Attributes:
         folder: Where they are.

@@ -202,6 +202,7 @@ def test_broken__no_file(folder: Path) -> None:
         ({"height": -6}, "image 0 has the height -6 and the width 8; expected pixels from 1"),
         ({"width": "8"}, "image 0 has .* for height and width; expected a list of numbers"),
         ({"file_name": "b.left.png"}, "images 10 and 11 are both b.left.png"),
+        ({"file_name": "../images/b.left.png"}, "images 10 and 11 are both b.left.png"),
     ],
 )
 def test_broken__images(fields: dict[str, Any], message: str, folder: Path) -> None:
@@ -220,9 +221,24 @@ def test_broken__skeleton(skeleton: Any, folder: Path) -> None:
         coco(folder, document)
 
 
-def test_broken__keypoint_without_a_name(folder: Path) -> None:
-    with pytest.raises(InputError, match="keypoint 1 of its categories has no name"):
-        coco(folder, made.coco_document(names=("nose", " ", "right_eye")))
+@pytest.mark.parametrize("name", ["", " ", 7, None, ["left_eye"]])
+def test_broken__keypoint_without_a_name(name: Any, folder: Path) -> None:
+    with pytest.raises(InputError, match=r"keypoint 1 of a category has the name .*; expected text"):
+        coco(folder, made.coco_document(names=("nose", name, "right_eye")))
+
+
+@pytest.mark.parametrize("names", ["nose", 3, {"nose": 1}])
+def test_broken__keypoint_names_that_are_no_list(names: Any, folder: Path) -> None:
+    document = made.coco_document()
+    document["categories"][0]["keypoints"] = names
+    with pytest.raises(InputError, match=r"people\.json: keypoints of a category is .*; expected a list of names"):
+        coco(folder, document)
+
+
+@pytest.mark.parametrize("crowd", ["0", "no", 2, [1], 0.5])
+def test_broken__crowds(crowd: Any, folder: Path) -> None:
+    with pytest.raises(InputError, match=r"annotation 2 has the iscrowd .*; expected 0 or 1"):
+        coco(folder, changed(iscrowd=crowd))
 
 
 def test_json__byte_order_mark_and_depth(folder: Path) -> None:

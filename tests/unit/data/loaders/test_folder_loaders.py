@@ -362,7 +362,7 @@ def test_broken__values(kind: str, array: np.ndarray, message: str, root: Path) 
     ("content", "message"),
     [
         ("{", "is not valid JSON"),
-        ('{"fx": 10}', r"has \['fx'\]; expected fx, fy, cx and cy"),
+        ('{"fx": 10}', r"is {'fx': 10}; expected fx, fy, cx and cy"),
         ('{"intrinsics": "none"}', "is no camera matrix"),
         ("[[1, 2], [3]]", "is no camera matrix"),
     ],
