@@ -40,7 +40,7 @@ def test_predict__ctrl_c_exits_130_and_leaves_whole_files(nano_checkpoints: Path
     photos, out = tmp_path / "photos", tmp_path / "out"
     photos.mkdir()
     for number in range(400):
-        Image.fromarray(np.full((64, 48, 3), number % 256, np.uint8)).save(photos / f"{number:03d}.png")
+        Image.fromarray(np.full((640, 480, 3), number % 256, np.uint8)).save(photos / f"{number:03d}.png")
     process = start("predict", photos, "--model", nano_checkpoints / "nano-seg", "--json", "-o", out)
     assert process.stdout is not None
     first = process.stdout.readline()  # the run is under way
