@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 LAYERS = (
-    ("errors", "types", "_optional", "_versions"),
+    ("errors", "types", "_numbers", "_optional", "_versions"),
     ("assets", "geometry", "codecs", "losses"),
     ("models", "processing"),
     ("checkpoints", "metrics", "data", "io", "visualization"),

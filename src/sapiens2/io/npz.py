@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,13 @@ from sapiens2.errors import InputError
 from sapiens2.io.atomic import atomic_path
 from sapiens2.types import PathLike
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["DAMAGE", "damage_reason", "read_npz", "write_npz"]
+
+DAMAGE = (
+    *(ValueError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, SyntaxError, KeyError),
+    *(pickle.UnpicklingError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""What numpy and zipfile raise over files of arrays with bytes that are not as they were written."""
 
 FASTEST = 1
 """Level of zlib, of 9: float maps come out as small as with numpy's 6, in half the time."""
@@ -55,12 +65,17 @@ def read_npz(path: PathLike) -> dict[str, NDArray[Any]]:
     Raises:
         InputError: The file is damaged, is not an NPZ file, or holds Python objects.
     """
-    try:
-        # numpy leaves a file that it opened itself open when the archive is damaged.
-        with Path(path).open("rb") as stream:
+    # numpy leaves a file that it opened itself open when the archive is damaged.
+    with Path(path).open("rb") as stream:
+        try:
             archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array")
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is not a readable NPZ file of plain arrays: {error}") from error
+        except DAMAGE as error:
+            raise InputError(f"{path} is not a readable NPZ file of plain arrays: {damage_reason(error)}") from error
+
+
+def damage_reason(error: Exception) -> str:
+    """What numpy says, without its advice to unpickle: that would run what a foreign file says."""
+    return "it is damaged, or holds Python objects" if "pickle" in str(error) else str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import time
 import warnings
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from sapiens2._numbers import whole_number
 from sapiens2._versions import package_versions
 from sapiens2.data import Sample, SampleRange, SampleSource, SampleSpec, open_samples, read_sample_spec
 from sapiens2.errors import ConfigurationError, InputError
@@ -75,8 +75,9 @@ def evaluate(
         ConfigurationError: Arguments out of range, tasks that are not there.
         CheckpointError: The model cannot be loaded.
     """
-    limit = None if limit is None else _whole("limit", limit, 1)
-    batch_size, worst = _whole("batch_size", batch_size, 1), _whole("worst", worst, 0)
+    limit = None if limit is None else whole_number("limit", limit, 1, error=ConfigurationError)
+    batch_size = whole_number("batch_size", batch_size, 1, error=ConfigurationError)
+    worst = whole_number("worst", worst, 0, error=ConfigurationError)
     start = time.perf_counter()
     tasks, samples, left_out = _agree(model, data, task, limit)
     predictor = model if isinstance(model, Predictor) else load(list(tasks), model=model, device=device, dtype=dtype)
@@ -242,16 +243,6 @@ def _sample(samples: SampleSource, index: int) -> Sample:
     if not isinstance(sample, Sample):
         raise InputError(f"data have {type(sample).__name__} at {index}; expected a sapiens2.data.Sample")
     return sample
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    try:
-        number = least - 1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return number
 
 
 def _about(model: Any, data: Any, predictor: Predictor, batch_size: int, flip_test: bool) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sapiens2._numbers import whole_number
 from sapiens2.data.synthetic import PictureSeries
 from sapiens2.data.synthetic.series import SEEDS_PER_SERIES
-from sapiens2.data.synthetic.synthetic_sample import checked_number
 from sapiens2.errors import InputError
 
 __all__ = ["MAX_FRAMES", "Picture", "SynthesisRequest"]
@@ -34,7 +34,7 @@ class SynthesisRequest(PictureSeries):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "frames", checked_number("frames", self.frames, 0, MAX_FRAMES))
+        object.__setattr__(self, "frames", whole_number("frames", self.frames, 0, MAX_FRAMES))
         if self.count * self.frames > SEEDS_PER_SERIES:
             raise InputError(
                 f"{self.count} clips of {self.frames} frames are more than {SEEDS_PER_SERIES} pictures; ask for fewer"

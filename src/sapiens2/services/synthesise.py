@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapiens2 import __version__
+from sapiens2._numbers import whole_number
 from sapiens2.assets import keypoint_table, part_table
 from sapiens2.data.synthetic import SyntheticSample, render, render_frame
-from sapiens2.data.synthetic.synthetic_sample import checked_number
 from sapiens2.errors import MissingDependencyError
 from sapiens2.io import (
     PosedImage,
@@ -74,7 +74,7 @@ def synthesise(
             number from 1. Nothing is written then.
         MissingDependencyError: The extra ``synth`` is not installed.
     """
-    workers = checked_number("workers", workers, 1)
+    workers = whole_number("workers", workers, 1)
     folder = SynthesisFolder(Path(output), request)
     records = {own.stem: folder.whole_record(own) for own in folder.pictures}
     todo = [own for own in folder.pictures if records[own.stem] is None]

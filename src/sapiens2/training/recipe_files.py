@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from sapiens2 import losses
 from sapiens2.data.loaders.class_maps import read_class_list
 from sapiens2.errors import ConfigurationError, InputError
 from sapiens2.io import write_bytes
+from sapiens2.io.yaml_text import parse_yaml
 from sapiens2.training.published import published_recipe
 from sapiens2.training.recipe import Recipe
 from sapiens2.training.strict_fields import plain, read_section
@@ -44,29 +44,6 @@ class _TaskOnly:
     task: Task
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML without keys that occur twice, and with 1e-4 as a number, which YAML 1.1 takes for text."""
-
-
-_StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(?:\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
-
-
-def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys: list[Any] = []
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in keys:
-            line = key_node.start_mark.line + 1
-            raise ConfigurationError(f"line {line}: the key {key!r} occurs twice in one mapping")
-        keys.append(key)
-    return dict(loader.construct_pairs(node, deep=True))
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def read_recipe(path: PathLike, changes: Sequence[str] = ()) -> Recipe:
     """Read a recipe.
 
@@ -86,7 +63,7 @@ def read_recipe(path: PathLike, changes: Sequence[str] = ()) -> Recipe:
     if not file.is_file():
         raise InputError(f"There is no recipe {file}.")
     try:
-        document = _yaml(file.read_text(encoding="utf-8"))
+        document = parse_yaml(file.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{file} is no text in UTF-8: {error}") from error
     except ConfigurationError as error:
@@ -149,13 +126,6 @@ def write_recipe(path: PathLike, recipe: Recipe, *, remark: str | None = None) -
     return write_bytes(path, "".join([*(f"{line}\n" for line in lines), recipe_text(recipe)]).encode())
 
 
-def _yaml(text: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"no YAML: {' '.join(str(error).split())}") from error
-
-
 def _apply(document: dict[str, Any], change: str) -> None:
     path, sign, text = change.partition("=")
     keys = path.strip().split(".")
@@ -171,7 +141,7 @@ def _apply(document: dict[str, Any], change: str) -> None:
             raise ConfigurationError(f"--set {change}: {above} is {inner!r}, which has no keys; set {above} itself")
         place = inner
     try:
-        place[keys[-1]] = _yaml(text)
+        place[keys[-1]] = parse_yaml(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"--set {change}: {error}") from error
 

@@ -181,7 +181,7 @@ def test_open_samples__description_that_cannot_be__is_named(spec: dict[str, Any]
         ("table.csv", InputError, "is no COCO file: expected a .json, a .yaml"),
         ("empty", InputError, "has nothing that is recognised. Expected pictures in one of images"),
         ("list.yaml", ConfigurationError, "describes no data; expected a mapping"),
-        ("broken.yaml", ConfigurationError, "is not usable YAML"),
+        ("broken.yaml", ConfigurationError, "no usable YAML"),
         ("synthetic:count=5,people", ConfigurationError, "count is '5,people'"),
         ("people:count=5", ConfigurationError, "kind 'people'"),
         (

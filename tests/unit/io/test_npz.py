@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,23 @@ def test_read_npz__single_array_is_not_an_npz(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(3))
     with pytest.raises(InputError, match="it is a single array"):
         read_npz(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_read_npz__any_changed_byte__is_refused_or_changes_nothing(tmp_path, compress):
+    values = np.linspace(0, 1, 50, dtype=np.float32)
+    path = write_npz(tmp_path / "a.npz", {"map": values}, compress=compress)
+    whole = path.read_bytes()
+    refused = []
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with contextlib.suppress(InputError):
+            assert all(np.array_equal(array, values) for array in read_npz(path).values())
+            continue
+        refused.append(place)
+    assert len(refused) > len(whole) / 10
+
+
+def test_read_npz__missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_npz(tmp_path / "gone.npz")

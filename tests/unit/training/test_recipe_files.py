@@ -103,7 +103,7 @@ def test_read_recipe__false_and_true_switch_optional_sections(file: Path) -> Non
         (["data.train.kind.x=1"], r"--set data.train.kind.x=1: data.train.kind is 'synthetic', which has no keys"),
         (["steps"], r"--set steps: expected section.key=value"),
         (["optimizer.=1"], r"expected section.key=value"),
-        (["optimizer.lr=[1"], r"--set optimizer.lr=\[1: no YAML"),
+        (["optimizer.lr=[1"], r"--set optimizer.lr=\[1: no usable YAML"),
         (["defaults=0.3b"], r"defaults is '0.3b'; expected one of 0.4b, 0.8b, 1b, 5b for seg"),
         (["defaults=1b", "task=matting", "model.labels=null"], "no training of matting was published"),
         (["optimizer=5"], "optimizer: got 5; expected a mapping of name, lr"),
@@ -118,7 +118,7 @@ def test_read_recipe__what_is_wrong_is_named(file: Path, changes: list[str], mes
     ("text", "message"),
     [
         (SMALL + "task: pose\n", r"recipe.yaml: line 6: the key 'task' occurs twice"),
-        ("task: [", r"recipe.yaml: no YAML"),
+        ("task: [", r"recipe.yaml: no usable YAML"),
         ("- task", r"is no recipe: expected a mapping"),
         ("", r"is no recipe"),
         ("task: seg", r"recipe.yaml: model is missing; expected a mapping of from"),

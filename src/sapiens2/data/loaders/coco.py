@@ -181,10 +181,11 @@ class CocoKeypoints(Dataset[Sample]):
             if not isinstance(entry, Mapping):
                 problems.append(f"{place} is {str(entry)[:40]!r}; expected an object")
                 continue
-            if is_id(number) and number in numbers:
-                problems.append(f"{place}: another annotation has the same id")
-                continue
-            numbers.add(number if is_id(number) else None)
+            if is_id(number):
+                if number in numbers:
+                    problems.append(f"{place}: another annotation has the same id")
+                    continue
+                numbers.add(number)
             try:
                 person = self._read_person(entry, notes)
             except (KeyError, ValueError) as error:

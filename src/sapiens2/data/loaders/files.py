@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import struct
-import tokenize
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ from numpy.typing import NDArray
 from sapiens2._optional import require
 from sapiens2.errors import InputError
 from sapiens2.io import read_npz, read_png
+from sapiens2.io.npz import DAMAGE, damage_reason
 from sapiens2.processing import load_image
 from sapiens2.processing.image_input import decode_pil, displayed_pil, open_image
 
@@ -26,12 +23,6 @@ PICTURE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", "
 
 ARRAY_SUFFIXES = frozenset({".exr", ".npy", ".npz"})
 """Files that hold arrays of numbers."""
-
-_DAMAGE = (
-    *(ValueError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, SyntaxError, KeyError),
-    *(pickle.UnpicklingError, struct.error, zlib.error, tokenize.TokenError),
-)
-"""What numpy and zipfile raise over files with bytes that are not as they were written."""
 
 _PNG_SIGNATURE_LENGTH = 33
 _PNG_RGB16 = (16, 2)  # bit depth and colour type, bytes 24 and 25
@@ -70,7 +61,7 @@ def read_map(path: Path, *, keys: Sequence[str] = ()) -> NDArray[Any]:
     if suffix == ".npy":
         return _read_npy(path)
     if suffix == ".npz":
-        return _chosen(_read_npz(path), keys, path)
+        return _chosen(read_npz(path), keys, path)
     if suffix == ".exr":
         return _chosen(_read_exr(path), keys, path)
     if suffix == ".png" and _is_rgb16(path):
@@ -91,23 +82,11 @@ def _require_content(path: Path) -> None:
 def _read_npy(path: Path) -> NDArray[Any]:
     try:
         loaded = np.load(path, allow_pickle=False)
-    except _DAMAGE as error:
-        raise InputError(f"{path} is not a readable NPY file of a plain array: {_reason(error)}") from error
+    except DAMAGE as error:
+        raise InputError(f"{path} is not a readable NPY file of a plain array: {damage_reason(error)}") from error
     if not isinstance(loaded, np.ndarray):
         raise InputError(f"{path} is not an NPY file: it holds several arrays. Give it the suffix .npz.")
     return loaded
-
-
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        return read_npz(path)
-    except _DAMAGE as error:
-        raise InputError(f"{path} is not a readable NPZ file of plain arrays: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """What numpy says, without its advice to unpickle: that would run what a foreign file says."""
-    return "it is damaged, or holds Python objects" if "pickle" in str(error) else str(error)
 
 
 def _read_exr(path: Path) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sapiens2.data.synthetic.synthetic_sample import MAX_PEOPLE, checked_number, checked_size
+from sapiens2._numbers import whole_number
+from sapiens2.data.synthetic.synthetic_sample import MAX_PEOPLE, checked_size
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
 
@@ -40,10 +41,10 @@ class PictureSeries:
 
     def __post_init__(self) -> None:
         values = {
-            "count": checked_number("count", self.count, 1, SEEDS_PER_SERIES),
+            "count": whole_number("count", self.count, 1, SEEDS_PER_SERIES),
             "size_hw": checked_size(self.size_hw),
             "people": _checked_range(self.people),
-            "seed": checked_number("seed", self.seed, 0),
+            "seed": whole_number("seed", self.seed, 0),
         }
         for name, value in values.items():  # numpy's numbers and lists become what JSON and comparisons know
             object.__setattr__(self, name, value)
@@ -62,7 +63,7 @@ class PictureSeries:
 def _checked_range(people: Any) -> tuple[int, int]:
     if not isinstance(people, tuple | list) or len(people) != 2:
         raise InputError(f"people must be (fewest, most), got {people!r}")
-    low, high = (checked_number("people", number, 0, MAX_PEOPLE) for number in people)
+    low, high = (whole_number("people", number, 0, MAX_PEOPLE) for number in people)
     if low > high:
         raise InputError(f"people must be a range within 0 to {MAX_PEOPLE}, got {low}-{high}")
     return low, high

@@ -5,13 +5,13 @@ Nothing here needs the extra ``synth`` before :func:`render` is called.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapiens2._numbers import whole_number
 from sapiens2.data.sample import Sample
 from sapiens2.errors import InputError
 from sapiens2.types import SizeHW
@@ -22,7 +22,6 @@ __all__ = [
     "MAX_SIDE",
     "MIN_SIDE",
     "SyntheticSample",
-    "checked_number",
     "checked_size",
     "render",
     "render_frame",
@@ -133,30 +132,12 @@ def render_frame(seed: int, size_hw: SizeHW, people: int, frame: int, frames: in
         MissingDependencyError: The extra ``synth`` is not installed.
     """
     seed, size_hw, people = _checked_arguments(seed, size_hw, people)
-    frames = checked_number("frames", frames, 1)
-    frame = checked_number("frame", frame, 0, frames - 1)
+    frames = whole_number("frames", frames, 1)
+    frame = whole_number("frame", frame, 0, frames - 1)
     from sapiens2.data.synthetic.rendering import render_scene
     from sapiens2.data.synthetic.scene import Moment, sample_scene
 
     return render_scene(sample_scene(seed, size_hw, people, moment=Moment(frame, frames)), seed)
-
-
-def checked_number(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """The value, when it is a whole number within bounds; ``most`` None: any from ``least``.
-
-    Raises:
-        InputError: It is not; the message has the name.
-    """
-    try:
-        number = None if isinstance(value, bool | np.bool_) else operator.index(value)
-    except TypeError:
-        number = None
-    bounds = f"{least} or more" if most is None else f"{least} to {most}"
-    if number is None:
-        raise InputError(f"{name} must be a whole number, {bounds}, got {value!r}")
-    if number < least or (most is not None and number > most):
-        raise InputError(f"{name} must be {bounds}, got {value}")
-    return number
 
 
 def checked_size(size_hw: Any) -> SizeHW:
@@ -167,10 +148,10 @@ def checked_size(size_hw: Any) -> SizeHW:
     """
     if not isinstance(size_hw, tuple | list) or len(size_hw) != 2:
         raise InputError(f"size_hw must be (height, width), got {size_hw!r}")
-    height, width = (checked_number("size_hw: a side in pixels", side, MIN_SIDE, MAX_SIDE) for side in size_hw)
+    height, width = (whole_number("size_hw: a side in pixels", side, MIN_SIDE, MAX_SIDE) for side in size_hw)
     return height, width
 
 
 def _checked_arguments(seed: Any, size_hw: Any, people: Any) -> tuple[int, SizeHW, int]:
-    number = checked_number("people", people, 0, MAX_PEOPLE)
-    return checked_number("seed", seed, 0), checked_size(size_hw), number
+    number = whole_number("people", people, 0, MAX_PEOPLE)
+    return whole_number("seed", seed, 0), checked_size(size_hw), number

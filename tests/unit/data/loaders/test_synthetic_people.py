@@ -42,5 +42,5 @@ def test_synthetic_people__index_or_argument_out_of_range__is_refused() -> None:
         SyntheticPeople(3, SIZE)[3]
     with pytest.raises(InputError, match="unknown framing 'moon'; expected one of full"):
         SyntheticPeople(3, SIZE, framing="moon")
-    with pytest.raises(InputError, match="count must be 1"):
+    with pytest.raises(InputError, match="count must be a whole number from 1 to"):
         SyntheticPeople(0, SIZE)

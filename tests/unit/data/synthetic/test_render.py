@@ -167,14 +167,14 @@ def test_sample__people_of_whom_nothing_is_shown__are_none(three_people: Synthet
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((-1, (64, 48), 1), "seed must be 0 or more"),
-        ((0, (8, 48), 1), "a side in pixels must be 16 to 4096, got 8"),
-        ((0, (64, 48), MAX_PEOPLE + 1), "people must be 0 to 6, got 7"),
-        ((0, (100_000, 100_000), 1), "a side in pixels must be 16 to 4096, got 100000"),
-        ((0, (64, 48.0), 1), "a side in pixels must be a whole number, 16 to 4096, got 48.0"),
+        ((-1, (64, 48), 1), "seed must be a whole number of at least 0, got -1"),
+        ((0, (8, 48), 1), "a side in pixels must be a whole number from 16 to 4096, got 8"),
+        ((0, (64, 48), MAX_PEOPLE + 1), "people must be a whole number from 0 to 6, got 7"),
+        ((0, (100_000, 100_000), 1), "a side in pixels must be a whole number from 16 to 4096, got 100000"),
+        ((0, (64, 48.0), 1), "a side in pixels must be a whole number from 16 to 4096, got 48.0"),
         *[((7, size, 1), "size_hw must be .height, width., got") for size in (64, None, "64x48", (64,), (64, 48, 3))],
-        *[((value, (64, 48), 1), "seed must be a whole number, 0 or more, got") for value in (None, 1.5, "7", True)],
-        *[((0, (64, 48), value), "people must be a whole number, 0 to 6, got") for value in (None, 1.5, (1, 2))],
+        *[((value, (64, 48), 1), "seed must be a whole number of at least 0, got") for value in (None, 1.5, "7", True)],
+        *[((0, (64, 48), value), "people must be a whole number from 0 to 6, got") for value in (None, 1.5, (1, 2))],
     ],
 )
 def test_render__bad_arguments__are_named(arguments: tuple, words: str) -> None:
@@ -185,9 +185,9 @@ def test_render__bad_arguments__are_named(arguments: tuple, words: str) -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ((3, 3), "frame must be 0 to 2, got 3"),
-        ((-1, 3), "frame must be 0 to 2, got -1"),
-        ((0, 0), "frames must be 1 or more, got 0"),
+        ((3, 3), "frame must be a whole number from 0 to 2, got 3"),
+        ((-1, 3), "frame must be a whole number from 0 to 2, got -1"),
+        ((0, 0), "frames must be a whole number of at least 1, got 0"),
         ((0, None), "frames must be a whole number"),
         ((0.5, 3), "frame must be a whole number"),
     ],

@@ -38,12 +38,12 @@ def test_picture__golden() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((0, (64, 48)), "count must be 1 to 10000000, got 0"),
-        ((1, (8, 48)), "size_hw: a side in pixels must be 16 to 4096, got 8"),
-        ((1, (48, 4097)), "size_hw: a side in pixels must be 16 to 4096, got 4097"),
+        ((0, (64, 48)), "count must be a whole number from 1 to 10000000, got 0"),
+        ((1, (8, 48)), "size_hw: a side in pixels must be a whole number from 16 to 4096, got 8"),
+        ((1, (48, 4097)), "size_hw: a side in pixels must be a whole number from 16 to 4096, got 4097"),
         ((1, (64, 48), (2, 1)), "people must be a range within 0 to 6, got 2-1"),
-        ((1, (64, 48), (1, 7)), "people must be 0 to 6, got 7"),
-        ((1, (64, 48), (1, 1), -1), "seed must be 0 or more, got -1"),
+        ((1, (64, 48), (1, 7)), "people must be a whole number from 0 to 6, got 7"),
+        ((1, (64, 48), (1, 1), -1), "seed must be a whole number of at least 0, got -1"),
     ],
 )
 def test_series__numbers_out_of_range__are_named(arguments: Any, words: str) -> None:
