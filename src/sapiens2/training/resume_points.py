@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from sapiens2.io import read_json
 from sapiens2.training.averaging import FILE_NAME as AVERAGE
 from sapiens2.training.recipe import Recipe
 
@@ -124,7 +124,7 @@ def _files(checkpoint: Path, needs: CheckpointNeeds) -> Iterator[tuple[str, Call
 
 
 def _mapping_in(path: Path) -> dict[str, Any]:
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = read_json(path)
     if not isinstance(document, dict):
         raise ValueError("it holds no mapping")
     return document
