@@ -20,7 +20,19 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "sapiens2", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        preexec_fn=None if os.name == "nt" else heed_ctrl_c,
+    )
+
+
+def heed_ctrl_c() -> None:
+    """A shell that runs the tests in the background has its children ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_predict__stdout_is_data_and_stderr_is_talk(nano_checkpoints: Path, tmp_path: Path) -> None:
@@ -40,7 +52,7 @@ def test_predict__ctrl_c_exits_130_and_leaves_whole_files(nano_checkpoints: Path
     photos, out = tmp_path / "photos", tmp_path / "out"
     photos.mkdir()
     for number in range(400):
-        Image.fromarray(np.full((640, 480, 3), number % 256, np.uint8)).save(photos / f"{number:03d}.png")
+        Image.fromarray(np.full((64, 48, 3), number % 256, np.uint8)).save(photos / f"{number:03d}.png")
     process = start("predict", photos, "--model", nano_checkpoints / "nano-seg", "--json", "-o", out)
     assert process.stdout is not None
     first = process.stdout.readline()  # the run is under way
