@@ -42,6 +42,7 @@ class Augmentation:
         person_windows: Share of windows around one person, as the pose model sees them; the others show a picture.
         stretch: Largest factor between the scales of the axes; only for tasks without geometry in three dimensions.
         backgrounds: Share of pictures that get the background of another.
+        cloths: Share of pictures with striped cloth in the background: flags and curtains look like clothes.
         colours: Share of pictures whose colours are changed.
         quality: Share of pictures that are blurred, noisy or coarse.
     """
@@ -49,6 +50,7 @@ class Augmentation:
     person_windows: float = 0.5
     stretch: float = 1.0
     backgrounds: float = 0.25
+    cloths: float = 0.0
     colours: float = 0.85
     quality: float = 0.4
 
@@ -130,8 +132,32 @@ def _augmented(
     if own is not None and rng.uniform() < own.backgrounds:
         other = torch.from_numpy(pool.arrays["background"][int(rng.choice(chosen))]).permute(2, 0, 1)
         maps["background"].copy_(other.flip(2) if rng.uniform() < 0.5 else other)
+    if own is not None and rng.uniform() < own.cloths:
+        for _ in range(int(rng.integers(1, 4))):
+            _hang_cloth(maps["background"], rng)
     changed = own is not None and rng.uniform() < own.colours
     return {**maps, **_camera(row, window), **_pose(row, window), **_colours(rng if changed else None)}
+
+
+def _hang_cloth(background: Tensor, rng: np.random.Generator) -> None:
+    """Draw a rectangle of striped or plain cloth, with folds, into a background ``(3, H, W)`` of 0 to 255."""
+    height, width = (int(size * rng.uniform(0.2, 0.9)) for size in SIZE_HW)
+    top, left = int(rng.integers(0, HEIGHT - height + 1)), int(rng.integers(0, WIDTH - width + 1))
+    down, across = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+
+    def phase(shortest: float, longest: float) -> Tensor:
+        """Of waves in any direction, in periods; with waves of its own."""
+        angle, period = rng.uniform(0, np.pi), np.exp(rng.uniform(np.log(shortest), np.log(longest)))
+        along, aside = np.cos(angle) * across + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * across
+        return (along + period * rng.uniform(0, 0.3) * torch.sin(aside / period * rng.uniform(0.5, 3))) / period
+
+    count = int(rng.integers(1, 5))
+    saturation = rng.uniform(0, 1)
+    colours = rng.uniform(0, 255, (count, 1)) * (1 - saturation) + rng.uniform(0, 255, (count, 3)) * saturation
+    stripes = torch.from_numpy(colours).float()[(phase(6, 90) * count).floor().long() % count]  # (h, w, 3)
+    folds = 1 - rng.uniform(0, 0.5) * (0.5 + 0.5 * torch.sin(2 * np.pi * phase(15, 120)))
+    place = background[:, top : top + height, left : left + width]
+    place.copy_((stripes * folds[..., None]).permute(2, 0, 1))
 
 
 def _window(row: dict[str, NDArray[np.generic]], rng: np.random.Generator, own: Augmentation | None) -> Window:

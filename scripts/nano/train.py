@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,8 +85,8 @@ def _task_stage(task: Task, steps: int, empty: int = 0, **augmentation: float) -
 SHARED = "shared"
 STAGES: dict[str, Stage] = {
     SHARED: Stage(TASKS, 1500),
-    "seg": _task_stage("seg", 3970, 1, stretch=1.25, person_windows=0.4),
-    "matting": _task_stage("matting", 1520, 6, stretch=1.25, person_windows=0.4),
+    "seg": _task_stage("seg", 5600, 1, stretch=1.25, person_windows=0.4, cloths=0.25),
+    "matting": _task_stage("matting", 2300, 6, stretch=1.25, person_windows=0.4, cloths=0.4),
     "normal": _task_stage("normal", 450, person_windows=0.4),
     "albedo": _task_stage("albedo", 470, person_windows=0.4, colours=0.25),  # how bright light is can only be learnt
     "pointmap": _task_stage("pointmap", 0, person_windows=0.4),
@@ -208,7 +209,10 @@ def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compi
     run = Run(name, work, rank)
     loss_step, compose_step = _steps(run.network, stage, compiled)
     log = TrainingLog(run, processes)
+    parent = multiprocessing.parent_process()
     while run.step < stage.steps:
+        if parent is not None and not parent.is_alive():
+            raise SystemExit(f"{name}: stopped at step {run.step}, since the process that started this one is gone")
         rng = np.random.default_rng([stage.seed, run.step, rank])
         chosen = batch_indices(training, stage.seed, run.step * processes + rank, stage.batch)
         chosen[: stage.empty] = rng.choice(nobody, stage.empty)

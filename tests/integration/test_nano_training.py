@@ -97,6 +97,18 @@ def test_mirrored_window__is_the_mirrored_picture_with_sides_swapped(pool: Pool,
     torch.testing.assert_close(mirror[seen, 1], expected[seen, 1], atol=1e-3, rtol=0)
 
 
+def test_cloth__changes_the_background_alone(pool: Pool) -> None:
+    still = {"person_windows": 0.0, "backgrounds": 0.0, "colours": 0.0, "quality": 0.0}
+    plain = compose(make_batch(pool, np.arange(1), np.random.default_rng(2), Augmentation(**still)))
+    draped = compose(make_batch(pool, np.arange(1), np.random.default_rng(2), Augmentation(**still, cloths=1.0)))
+    changed = ((plain["image"] - draped["image"]).abs() > 1e-5).any(dim=1)
+    assert 0.03 < changed.float().mean() < 0.99
+    assert not changed[plain["matte"][:, 3] == 1].any()
+    for name in plain.keys() - {"image"}:
+        torch.testing.assert_close(draped[name], plain[name], rtol=0, atol=0)
+    assert 0 <= draped["image"].min() <= draped["image"].max() <= 1
+
+
 def test_make_batch__chance_and_maps_do_not_depend_on_the_tasks(pool: Pool) -> None:
     whole = truth(pool, 4, Augmentation())
     batch = make_batch(pool, np.arange(8), np.random.default_rng(4), Augmentation(), ["seg"])
