@@ -182,6 +182,25 @@ def test_stages__go_on_after_a_stop_and_end_in_checkpoints_that_load(
         assert prediction is not None
 
 
+class DeadProcess:
+    """What ``multiprocessing.parent_process`` gives to an orphan."""
+
+    def is_alive(self) -> bool:
+        return False
+
+
+def test_stage__ends_with_the_process_that_started_it(
+    pool_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "STAGES", {"shared": Stage(("seg",), 1, batch=1)})
+    monkeypatch.setattr(train, "HELD_OUT", 2)
+    monkeypatch.setattr(train.multiprocessing, "parent_process", DeadProcess)
+    (tmp_path / "pool").symlink_to(pool_folder)
+    with pytest.raises(SystemExit, match="shared: stopped at step 0"):
+        run_stage("shared", tmp_path, compiled=False)
+    assert not (tmp_path / "shared" / "final.pt").exists()
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_card__is_what_the_committed_report_makes(task: Task) -> None:
     report = json.loads(REPORT.read_text(encoding="utf-8"))
