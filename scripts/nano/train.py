@@ -1,4 +1,8 @@
-"""Stages of the training: ``python -m scripts.nano.train STAGE --work FOLDER``; a stage that was stopped goes on."""
+"""Stages of the training: ``python -m scripts.nano.train STAGE --work FOLDER``; a stage that was stopped goes on.
+
+``--go-on STEP`` takes a task's stage up at a step from the checkpoint of the package, for when the folder is gone: the
+weights are those of float16, and the optimisers start anew.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from scripts.nano.batches import MEAN, STD, Augmentation, batch_indices, compose, make_batch, worsen
+from scripts.nano.export import CHECKPOINTS
 from scripts.nano.measure import measure
 from scripts.nano.networks import TASK_WEIGHTS, SharedNetwork, TaskNetwork, task_loss, task_network_from_shared
 from scripts.nano.pool import Pool, render_share
 from torch import Tensor, nn
 
+from sapiens2.checkpoints import load_model
 from sapiens2.types import TASKS, Task
 
 __all__ = ["PROCESSES", "STAGES", "Stage", "run_stage"]
@@ -97,11 +103,12 @@ STAGES: dict[str, Stage] = {
 class Run:
     """A stage in one of the processes: network, average of its weights, optimisers, step."""
 
-    def __init__(self, name: str, work: Path, rank: int) -> None:
+    def __init__(self, name: str, work: Path, rank: int, go_on: int = 0) -> None:
         self.name, self.stage, self.rank = name, STAGES[name], rank
         self.folder = work / name
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(self.stage.seed)
+        self.step = self.first = go_on
         self.network = self._network(work)
         self.average = {key: value.clone() for key, value in self.network.state_dict().items()}
         matrices = [
@@ -125,12 +132,16 @@ class Run:
             ),
         ]
         self.rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
-        self.step = 0
         self._resume()
 
     def _network(self, work: Path) -> SharedNetwork | TaskNetwork:
         if self.name == SHARED:
             return SharedNetwork()
+        if self.first:
+            network = TaskNetwork(self.stage.tasks[0])
+            kept = load_model(CHECKPOINTS / f"nano-{self.stage.tasks[0]}", self.stage.tasks[0], dtype=torch.float32)
+            network.network.load_state_dict(kept.state_dict())
+            return network
         shared = torch.load(work / SHARED / "final.pt", weights_only=True)
         return task_network_from_shared(self.stage.tasks[0], shared)
 
@@ -169,7 +180,7 @@ class Run:
         """Warm-up, full rate, linear fall to zero."""
         stage = self.stage
         left = (stage.steps - self.step) / max(stage.steps * stage.decay, 1)
-        factor = min(1.0, (self.step + 1) / stage.warm_up, left)
+        factor = min(1.0, (self.step - self.first + 1) / stage.warm_up, left)
         for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * factor
@@ -193,20 +204,22 @@ class Run:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        keep = min(0.997, (self.step + 1) / (self.step + 10))
+        keep = min(0.997, (self.step + 1) / (self.step + 10))  # a stage that goes on starts from an average
         for key, value in self.network.state_dict().items():
             self.average[key].lerp_(value, 1 - keep)
         return norm
 
 
-def run_stage(name: str, work: Path, rank: int = 0, processes: int = 1, *, compiled: bool = True) -> None:
-    """Train a stage to its end, in this process."""
+def run_stage(
+    name: str, work: Path, rank: int = 0, processes: int = 1, *, compiled: bool = True, go_on: int = 0
+) -> None:
+    """Train a stage to its end, in this process; ``go_on`` is the step that the package's checkpoint stands for."""
     stage = STAGES[name]
     pool = Pool(work / "pool")
     indices = pool.finished()
     training, held_out = indices[:-HELD_OUT], indices[-HELD_OUT:]
     nobody = training[pool.arrays["count"][training] == 0]
-    run = Run(name, work, rank)
+    run = Run(name, work, rank, go_on)
     loss_step, compose_step = _steps(run.network, stage, compiled)
     log = TrainingLog(run, processes)
     parent = multiprocessing.parent_process()
@@ -283,12 +296,12 @@ def _steps(network: nn.Module, stage: Stage, compiled: bool) -> tuple[Any, Any]:
     return (torch.compile(losses), torch.compile(compose)) if compiled else (losses, compose)
 
 
-def _process(rank: int, name: str, work: Path, processes: int) -> None:
+def _process(rank: int, name: str, work: Path, processes: int, go_on: int) -> None:
     torch.set_num_threads(1)
     if processes > 1:
         meeting = (work / f"{name}.rendezvous").resolve().as_uri()
         dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
-    run_stage(name, work, rank, processes)
+    run_stage(name, work, rank, processes, go_on=go_on)
     if processes > 1:
         dist.destroy_process_group()
 
@@ -304,7 +317,10 @@ def main() -> None:
     parser.add_argument("stages", nargs="+", choices=["pool", *STAGES, "all"])
     parser.add_argument("--work", type=Path, required=True, help="folder of the pool and of what the stages leave")
     parser.add_argument("--processes", type=int, default=PROCESSES)
+    parser.add_argument("--go-on", type=int, default=0, metavar="STEP", help="from the package's checkpoint, at STEP")
     arguments = parser.parse_args()
+    if arguments.go_on and (len(arguments.stages) != 1 or arguments.stages[0] not in TASKS):
+        parser.error(f"--go-on is for the stage of one task, not for {' '.join(arguments.stages)}")
     names = ["pool", *STAGES] if "all" in arguments.stages else arguments.stages
     for name in names:
         if (arguments.work / name / "final.pt").exists():
@@ -314,7 +330,9 @@ def main() -> None:
             torch.multiprocessing.spawn(_render, (arguments.work, arguments.processes), arguments.processes)
             continue
         (arguments.work / f"{name}.rendezvous").unlink(missing_ok=True)
-        torch.multiprocessing.spawn(_process, (name, arguments.work, arguments.processes), arguments.processes)
+        torch.multiprocessing.spawn(
+            _process, (name, arguments.work, arguments.processes, arguments.go_on), arguments.processes
+        )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from scripts.nano.train import Stage, TrainingLog, run_stage  # noqa: E402
 
 import sapiens2  # noqa: E402
 from sapiens2.assets import keypoint_table, part_table  # noqa: E402
+from sapiens2.checkpoints import load_model  # noqa: E402
 from sapiens2.types import TASKS, Task  # noqa: E402
 
 
@@ -132,6 +133,24 @@ def test_task_network__starts_from_the_shared_one(task: str) -> None:
     assert torch.equal(own.model.norm.weight, shared.model.norm.weight)
     first = own.decode_head.upsample_layers[0].convolution.weight
     assert torch.equal(first, shared.heads[task].upsample_layers[0].convolution.weight)
+
+
+def test_stages__go_on_from_the_checkpoint_of_the_package(
+    pool_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "STAGES", {"seg": Stage(("seg",), 6, batch=2, warm_up=1, seed=1)})
+    monkeypatch.setattr(train, "HELD_OUT", 2)
+    (tmp_path / "pool").symlink_to(pool_folder)
+    steps = []
+    monkeypatch.setattr(TrainingLog, "add", lambda self, *_: steps.append(self.run.step))
+    kept = load_model(train.CHECKPOINTS / "nano-seg", "seg", dtype=torch.float32).state_dict()
+    run_stage("seg", tmp_path, compiled=False, go_on=6)  # no step is left
+    same = torch.load(tmp_path / "seg" / "final.pt", weights_only=True)
+    assert all(torch.equal(value, same[name]) for name, value in kept.items())
+    run_stage("seg", tmp_path, compiled=False, go_on=5)
+    changed = torch.load(tmp_path / "seg" / "final.pt", weights_only=True)
+    assert steps == [6]
+    assert not torch.equal(kept["model.norm.weight"], changed["model.norm.weight"])
 
 
 class PowerCutError(Exception):
